@@ -1,0 +1,7 @@
+"""Rules of contraction."""
+
+from __future__ import annotations
+
+from models.faults import Rule
+
+RULES: tuple[Rule, ...] = ()

@@ -1,0 +1,7 @@
+"""Rules of vector."""
+
+from __future__ import annotations
+
+from models.faults import Rule
+
+RULES: tuple[Rule, ...] = ()
