@@ -1,0 +1,202 @@
+"""The facade: read, check, plan, verify. Everything that the command line does, it does through here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import solver
+from models.faults import Fault, FaultError
+from models.graph import Problem
+from models.hardware import Hardware
+from models.plan import Plan, SolverInfo, Source
+from models.presets.load import load_hardware
+from planner import assemble, notes, pricing, verify
+from planner.build import Built, build
+from planner.choices import Choices
+from planner.infeasible import faults_of
+from planner.options import PlanOptions, Request
+from planner.readers.source import KernelSource
+from planner.readers.yaml_kernel import read_kernel
+from solver import Options, Solution
+
+Progress = Callable[[str, float | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A kernel that is legal, ready to be planned."""
+
+    source: KernelSource
+    hardware: Hardware
+    built: Built
+
+
+def prepare(path: str | Path, request: Request = Request()) -> Prepared:  # noqa: B008  # frozen, holds no state
+    """Reads a kernel and builds its problem.
+
+    Raises:
+        FaultError: with every fault of the file and of its operations.
+
+    """
+    source = read_kernel(path, axes=request.axes)
+    hardware = load_hardware(source.kernel.hardware, request.settings)
+    choices = Choices(dict(request.fixed), request.forbidden)
+    return Prepared(source, hardware, build(source, hardware, choices))
+
+
+def plan(
+    path: str | Path,
+    request: Request = Request(),  # noqa: B008  # frozen, holds no state
+    options: PlanOptions = PlanOptions(),  # noqa: B008  # frozen, holds no state
+    *,
+    progress: Progress | None = None,
+    on_plan: Callable[[Plan], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Plan:
+    """Plans a kernel, executes the plan in the simulator and returns it with its verification.
+
+    Args:
+        path: the kernel file.
+        request: changed axes, hardware numbers, fixed and forbidden choices.
+        options: limits, seed, and whether to price alternatives and verify.
+        progress: called with what is being done and a share from 0 to 1, None when that is not known.
+        on_plan: called with every plan that is better than those before, unverified; the last call is the result.
+        stop: set it to stop early; the best plan so far is returned, `stopped_by` interrupt.
+
+    Raises:
+        FaultError: the kernel is wrong, or no plan exists (the broken rules that together forbid one).
+
+    """
+    return _Planning(
+        prepare(path, request), options, progress or _silent, on_plan, stop or threading.Event()
+    ).run()
+
+
+def _silent(_what: str, _share: float | None) -> None:
+    """No progress wanted."""
+
+
+@dataclass(slots=True)
+class _Planning:
+    prepared: Prepared
+    options: PlanOptions
+    progress: Progress
+    on_plan: Callable[[Plan], None] | None
+    stop: threading.Event
+
+    @property
+    def problem(self) -> Problem:
+        return self.prepared.built.problem
+
+    def run(self) -> Plan:
+        self.progress("solving", None)
+        solution = solver.solve(self.problem, self._limits(), on_solution=self._improved, stop=self.stop)
+        if solution.status == "infeasible":
+            raise FaultError(faults_of(self.prepared.built, self.prepared.source, solution, self._limits()))
+        if solution.makespan is None:
+            return self._undecided(solution)
+        priced = self._priced(solution) if self.options.alternatives else {}
+        out = self._plan(solution, priced)
+        if self.on_plan is not None:
+            self.on_plan(out)
+        return self._verified(out)
+
+    def _limits(self) -> Options:
+        return Options(self.options.time_limit_seconds, self.options.workers, self.options.seed)
+
+    def _improved(self, solution: Solution) -> None:
+        if self.on_plan is not None:
+            self.on_plan(self._plan(solution, {}))
+
+    def _priced(self, solution: Solution) -> assemble.Priced:
+        done, total = 0, sum(1 for _ in pricing.variants(self.problem, solution))
+
+        def solve(problem: Problem, hint: Solution) -> Solution:
+            nonlocal done
+            self.progress("pricing alternatives", done / total if total else None)
+            done += 1
+            if self.stop.is_set():
+                return replace(hint, status="unknown", makespan=None)
+            return solver.solve(problem, self._limits(), hint=hint, stop=self.stop)
+
+        return pricing.price(self.problem, solution, solve)
+
+    def _verified(self, out: Plan) -> Plan:
+        if not self.options.verify:
+            return out
+        self.progress("simulating", None)
+        verified = out.model_copy(
+            update={"verification": verify.simulate(out, seed=self.options.seed, random=self.options.random)}
+        )
+        if self.on_plan is not None:
+            self.on_plan(verified)
+        return verified
+
+    def _plan(self, solution: Solution, priced: assemble.Priced) -> Plan:
+        gap = _gap(solution.makespan, solution.lower_bound)
+        out = self._frame(solution).model_copy(
+            update={
+                "makespan_cycles": solution.makespan,
+                "gap": gap,
+                "ops": assemble.planned_ops(self.problem, solution, priced),
+                "memory": assemble.memory(self.problem, solution),
+                "programs": assemble.programs(self.problem, solution),
+            }
+        )
+        return out.model_copy(update={"notes": notes.of(out)})
+
+    def _undecided(self, solution: Solution) -> Plan:
+        return self._frame(solution)
+
+    def _frame(self, solution: Solution) -> Plan:
+        source = self.prepared.source
+        return Plan(
+            kernel=source.kernel,
+            hardware=self.prepared.hardware,
+            sources=(Source(path=Path(source.path).name, sha256=source.sha256),),
+            status=solution.status,
+            stopped_by=solution.stopped_by,
+            makespan_cycles=None,
+            lower_bound_cycles=solution.lower_bound,
+            gap=None,
+            solver=SolverInfo(
+                name=solution.stats.name,
+                version=solution.stats.version,
+                seed=self.options.seed,
+                workers=self.options.workers,
+                deterministic_time=solution.stats.deterministic_time,
+                branches=solution.stats.branches,
+                conflicts=solution.stats.conflicts,
+            ),
+            warnings=tuple(str(w) for w in self.prepared.built.warnings),
+        )
+
+
+def _gap(makespan: int | None, bound: int | None) -> float | None:
+    if makespan is None or bound is None:
+        return None
+    return round((makespan - bound) / makespan, 6) if makespan else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The verdict on one kernel: faults (errors and warnings), and the derived layout of every stage when legal."""
+
+    name: str
+    ok: bool
+    faults: tuple[Fault, ...]
+    built: Built | None = None
+
+
+def check(path: str | Path, request: Request = Request()) -> Checked:  # noqa: B008  # frozen, holds no state
+    """Checks the rules of a kernel without planning it; faults are returned, not raised."""
+    try:
+        prepared = prepare(path, request)
+    except FaultError as error:
+        return Checked(Path(path).stem, ok=False, faults=error.faults)
+    return Checked(
+        prepared.source.kernel.kernel, ok=True, faults=tuple(prepared.built.warnings), built=prepared.built
+    )

@@ -1,0 +1,36 @@
+"""What a user may ask of a plan beside the kernel itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """How to plan: limits, seeds, and what is done besides solving.
+
+    `alternatives`: price the other values of every choice, each by a solve of its own. `verify`: execute the plan in
+    the simulator; `random` draws real numbers for that instead of seeded integers.
+    """
+
+    time_limit_seconds: float = 60.0
+    workers: int = 1
+    seed: int = 0
+    alternatives: bool = True
+    verify: bool = True
+    random: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Changes to a kernel or the hardware for one plan.
+
+    `axes` replaces declared sizes, `settings` hardware numbers by dotted path, `fixed` and `forbidden` values of
+    choices by `op.field` (`store_b.context`, `w_vrf.buffers`).
+    """
+
+    axes: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    forbidden: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,129 @@
+"""What every other value of every choice would have cost: each figure from a solve of its own, with its status.
+
+A choice belongs to an operation of the kernel file; inside a loop its value is forced in all iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from models.graph import Problem
+from models.plan import Alternative
+from planner.assemble import places_in_use
+from planner.choices import BUFFERS, REGION, Choices, in_place_edges
+from solver import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The problem with one choice forced to one value."""
+
+    op: str
+    field: str
+    value: str
+    problem: Problem
+
+
+def price(
+    problem: Problem, chosen: Solution, solve: Callable[[Problem, Solution], Solution]
+) -> dict[tuple[str, str], tuple[Alternative, ...]]:
+    """Alternatives by (operation of the kernel file, field); for `buffers` the chosen value comes first."""
+    out: dict[tuple[str, str], list[Alternative]] = {}
+    for op, field, value, alternative in _illegal(problem):
+        out.setdefault((op, field), []).append(alternative)
+        del value
+    for variant in variants(problem, chosen):
+        found = solve(variant.problem, chosen)
+        alternative = Alternative(value=variant.value, makespan_cycles=found.makespan, status=found.status)
+        out.setdefault((variant.op, variant.field), []).append(alternative)
+    for tensor, op in _staged(problem).items():
+        places = Alternative(
+            value=str(places_in_use(problem, chosen, tensor)),
+            makespan_cycles=chosen.makespan,
+            status=chosen.status,
+        )
+        out[op, BUFFERS] = [places, *out.get((op, BUFFERS), [])]
+    return {key: tuple(values) for key, values in out.items()}
+
+
+def variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
+    """One forced problem for each value that was not chosen."""
+    yield from _mode_variants(problem, chosen)
+    yield from _region_variants(problem, chosen)
+    for tensor, op in _staged(problem).items():
+        if places_in_use(problem, chosen, tensor) > 1:
+            edges = tuple(in_place_edges(problem.buffers, Choices(fixed={f"{tensor}.{BUFFERS}": "1"})))
+            yield Variant(op, BUFFERS, "1", replace(problem, edges=problem.edges + edges))
+
+
+def _mode_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
+    seen: set[tuple[str, str, str]] = set()
+    for op in problem.operations:
+        used = {
+            field: value
+            for o in problem.operations
+            if o.base == op.base and o.name in chosen.modes
+            for m in o.modes
+            if m.id == chosen.modes[o.name]
+            for field, value in m.decisions.items()
+        }
+        for mode in op.modes:
+            for field, value in mode.decisions.items():
+                key = (op.base, field, value)
+                if key in seen or used.get(field) == value:
+                    continue
+                seen.add(key)
+                yield Variant(*key, _forced(problem, *key))
+
+
+def _forced(problem: Problem, base: str, field: str, value: str) -> Problem:
+    operations = tuple(
+        replace(o, modes=tuple(m for m in o.modes if m.decisions.get(field) == value))
+        if o.base == base
+        else o
+        for o in problem.operations
+    )
+    return replace(problem, operations=operations)
+
+
+def _region_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
+    seen: set[tuple[str, str]] = set()
+    for buffer in problem.buffers:
+        if len(buffer.regions) < 2 or buffer.shares:
+            continue
+        for region in buffer.regions:
+            siblings = [b for b in problem.buffers if b.tensor == buffer.tensor]
+            used = {chosen.regions[b.name][0] for b in siblings if b.name in chosen.regions}
+            if used == {region} or (buffer.tensor, region) in seen:
+                continue
+            seen.add((buffer.tensor, region))
+            forced = tuple(
+                replace(b, regions=(region,)) if b.tensor == buffer.tensor else b for b in problem.buffers
+            )
+            op = buffer.writers[0].partition("[")[0]
+            yield Variant(op, REGION, region, replace(problem, buffers=forced))
+
+
+def _illegal(problem: Problem) -> Iterator[tuple[str, str, str, Alternative]]:
+    seen: set[tuple[str, str, str]] = set()
+    for op in problem.operations:
+        for i in op.illegal:
+            key = (op.base, i.decision, i.value)
+            if key not in seen:
+                seen.add(key)
+                yield (
+                    *key,
+                    Alternative(
+                        value=i.value, makespan_cycles=None, status="illegal", rule=i.rule, message=i.message
+                    ),
+                )
+
+
+def _staged(problem: Problem) -> dict[str, str]:
+    """Register tensors with several instances, and the operation of the kernel file that stores each."""
+    count: dict[str, list[str]] = {}
+    for b in problem.buffers:
+        if b.file != "dm" and not b.shares:
+            count.setdefault(b.tensor, []).append(b.writers[0].partition("[")[0])
+    return {tensor: ops[0] for tensor, ops in count.items() if len(ops) > 1}
