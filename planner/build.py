@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from models.linear import parse_linear
+
 from models.faults import Fault, FaultError, Finding
 from models.graph import Buffer, Edge, Mode, Operation, Problem
 from models.hardware import Hardware
 from models.kernel import DmaOp, Kernel, LoopOp, PassOp, Place, ReshapeOp, SourcePath, Tile
 from models.layout import TensorLayout
-from models.linear import parse_linear
-from models.mapping import Mapping
+from models.mapping import ONE, Mapping
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import passes
-from planner.buffers import Buffers, Draft
+from planner.buffers import Buffers
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
 from planner.engines.base import Ground, Outcome
@@ -23,6 +24,8 @@ from planner.hazards import WHOLE, Access, Hazards, Span
 from planner.readers.source import KernelSource
 
 Iteration = tuple[tuple[str, int], ...]
+MOST_FAULTS = 100
+"""After so many a report stops: the rest most likely follows from the first ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,7 @@ class _Builder:
                 self._dma(step, step.op)
             else:
                 self._reshape(step, step.op)
-            if self.faults and step.iteration and all(n == 0 for _, n in step.iteration):
-                continue
-            if len(self.faults) > 100:
+            if len(self.faults) > MOST_FAULTS:
                 break
         self.faults += self.choices.unknown(self.operations, self.buffers)
         if self.faults:
@@ -118,9 +119,7 @@ class _Builder:
     # Operations -------------------------------------------------------------------------------------------
 
     def _pass(self, step: Step, op: PassOp) -> None:
-        result = self._once(
-            step, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name))
-        )
+        result = self._once(step, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name)))
         assert isinstance(result, passes.PassResult)
         self.programs.update(result.programs)
         if not result.modes or result.writes is None:
@@ -155,28 +154,18 @@ class _Builder:
         assert isinstance(outcome, Outcome)
         draft = self.buffers.current(op.of)
         if outcome.ok and draft is not None:
-            new = self.buffers.create(
-                layout, step.iteration, rows=draft.rows, regions=draft.regions, shares=draft.name
-            )
+            new = self.buffers.create(layout, step.iteration, rows=draft.rows, regions=draft.regions, shares=draft.name)
             new.writers = draft.writers
             self.tensors[op.name] = layout
 
-    def _created(
-        self, op: DmaOp | ReshapeOp, name: str, dtype: str, base: TensorLayout | None = None
-    ) -> TensorLayout:
+    def _created(self, op: DmaOp | ReshapeOp, name: str, dtype: str, base: TensorLayout | None = None) -> TensorLayout:
         def mapping(value: str | None, default: str) -> Mapping:
             return parse(value or default, self.scope)
 
-        defaults = (
-            ("1", "1 # 2", "1 # 256")
-            if base is None
-            else (str(base.chip), str(base.cluster), str(base.slice))
-        )
+        defaults = ("1", "1 # 2", "1 # 256") if base is None else (str(base.chip), str(base.cluster), str(base.slice))
         element = parse(op.element, self.scope) if op.element or base is None else base.element
-        lane = mapping(op.lane, str(base.lane)) if isinstance(op, ReshapeOp) and base else Mapping_one()
-        chip, cluster, slice_ = (
-            mapping(v, d) for v, d in zip((op.chip, op.cluster, op.slice), defaults, strict=True)
-        )
+        lane = mapping(op.lane, str(base.lane)) if isinstance(op, ReshapeOp) and base else ONE
+        chip, cluster, slice_ = (mapping(v, d) for v, d in zip((op.chip, op.cluster, op.slice), defaults, strict=True))
         return TensorLayout(name, "dm", dtype, element, chip, cluster, slice_, lane)
 
     def _once(self, step: Step, evaluate):  # type: ignore[no-untyped-def]
@@ -252,11 +241,6 @@ class _Builder:
             self.tensors[tensor] = layout
         draft.writers.append(step.name)
         self.hazards.access(self.buffers.root(draft).name, Access(step.name, True, span))
-
-
-def Mapping_one() -> Mapping:  # noqa: N802
-    """placeholder"""
-    return parse("1", {})
 
 
 def _tensor(place: Place) -> str:
