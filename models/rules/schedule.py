@@ -1,63 +1,77 @@
-"""Rules of schedule: times, contexts, hazards, register regions and addresses of a plan (domain: sections 3 and 6)."""
+"""Rules of a schedule: times, contexts, memory, and what a plan says about itself (domain section 3; cycles page)."""
 
 from __future__ import annotations
 
 from models.faults import Rule
 
 _CONTEXTS = "book, scheduling; domain section 3"
-_FRAME = "cycles: a kernel's frame"
-_MEMORY = "seed 000, register files; domain sections 2 and 6"
-_PLAN = "project: a plan states each number once, and states it right"
+_CYCLES = "vendor schedules; cycles page, a kernel's frame"
+_MEMORY = "book, memory; domain sections 2 and 6"
+_PLAN = "project: a plan must agree with itself"
+
+_SOLVER: tuple[tuple[str, str, str], ...] = (
+    ("context_overlap", "Operations of one context run one at a time.", _CONTEXTS),
+    (
+        "vector_engine_overlap",
+        "The Vector Engine serves one pass at a time; a cast occupies it too.",
+        _CONTEXTS,
+    ),
+    (
+        "vrf_store_holds_main_and_sub",
+        "A store into the VRF from Main holds both Main and Sub for the whole operation.",
+        _CONTEXTS,
+    ),
+    (
+        "bitmap_load_missing",
+        "A custom snoop bitmap is loaded, and loaded whole, before the pass that needs it.",
+        _CONTEXTS,
+    ),
+    ("bitmap_load_contexts", "Loading a custom snoop bitmap holds DMA and Sub.", _CONTEXTS),
+    ("data_hazard_raw", "A reader starts after the last writer of what it reads has ended.", _CONTEXTS),
+    ("data_hazard_war", "A writer starts after the readers of what it overwrites have ended.", _CONTEXTS),
+    ("data_hazard_waw", "A writer starts after the earlier writer of the same cells has ended.", _CONTEXTS),
+    ("fence_missing", "An HBM tensor written in the kernel is read only after a fence.", _CYCLES),
+    ("starts_too_early", "No operation starts before the kernel's start-up is over.", _CYCLES),
+    ("region_overlap", "TRF tensors that are alive together share no row.", _MEMORY),
+    ("region_out_of_bounds", "A TRF tensor lies within the rows of its address mode.", _MEMORY),
+    ("vrf_capacity", "A VRF tensor lies within the bytes of a slice's VRF.", _MEMORY),
+    ("dm_capacity", "A DM tensor lies within the bytes of a slice's data memory.", _MEMORY),
+    ("address_overlap", "DM or VRF tensors that are alive together share no byte.", _MEMORY),
+    (
+        "order_of_instances",
+        "Iterations of one operation run in order.",
+        "domain section 3: a context runs its operations in order",
+    ),
+)
+
+_PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
+    ("times_disagree", "An operation's end is its start plus its cycles.", _PLAN),
+    ("cycles_mismatch", "An operation takes the cycles that its stages take.", "cycles page"),
+    ("wrong_contexts", "An operation holds exactly the contexts that its steps need.", _CONTEXTS),
+    (
+        "lifetime_mismatch",
+        "A tensor is alive from the start of its first writer to the end of its last user.",
+        "domain section 3: a register stays taken until its last reader is done",
+    ),
+    ("size_mismatch", "A memory entry has the bytes and rows that its mapping takes.", _MEMORY),
+    ("address_alignment", "Addresses are multiples of the memory's alignment.", _MEMORY),
+    (
+        "makespan_mismatch",
+        "The makespan is the end of the last operation plus the final sync.",
+        _CYCLES,
+    ),
+    (
+        "bound_exceeds_makespan",
+        "A lower bound is not above the makespan, and the gap says how far below.",
+        _PLAN,
+    ),
+    ("unknown_reference", "Programs, instances and operations that a plan names are in the plan.", _PLAN),
+    ("operation_missing", "Every operation of the kernel is in the plan, once per iteration.", _PLAN),
+    ("settings_mismatch", "What a stage says it derived is what its walk and mappings give.", _PLAN),
+    ("claim_mismatch", "Where a stage's mappings put a live cell, that cell stands.", "domain section 1"),
+    ("write_conflict", "Units that write the same cell write the same value.", "domain section 4"),
+)
 
 RULES: tuple[Rule, ...] = tuple(
-    Rule(id, sentence, source, kind="schedule", solver=solver)
-    for id, sentence, source, solver in (
-        ("times_disagree", "The end of an operation is its start plus its cycles.", _PLAN, False),
-        ("cycles_mismatch", "An operation takes the cycles that its stages give.", _PLAN, False),
-        ("context_overlap", "A context does one operation at a time.", _CONTEXTS, True),
-        ("vector_engine_overlap", "The Vector Engine serves one pass at a time.", _CONTEXTS, True),
-        ("wrong_contexts", "An operation holds exactly the contexts that its stages need.", _CONTEXTS, False),
-        (
-            "vrf_store_holds_main_and_sub",
-            "A store into the VRF from Main holds Main and Sub.",
-            _CONTEXTS,
-            False,
-        ),
-        (
-            "bitmap_load_missing",
-            "A pass with a custom snoop bitmap starts after the bitmap was loaded and before another one is.",
-            _CONTEXTS,
-            True,
-        ),
-        ("bitmap_load_contexts", "The load of a snoop bitmap holds DMA and Sub.", _CONTEXTS, True),
-        ("data_hazard_raw", "A reader starts after the writers of what it reads have ended.", _CONTEXTS, True),
-        ("data_hazard_war", "A writer starts after the earlier readers of the place have ended.", _CONTEXTS, True),
-        ("data_hazard_waw", "A writer starts after the earlier writers of the place have ended.", _CONTEXTS, True),
-        ("fence_missing", "An HBM tensor is read a fence after it was written.", _FRAME, True),
-        ("starts_too_early", "No operation starts before the kernel's start-up is over.", _FRAME, True),
-        ("region_overlap", "Tensors whose TRF rows overlap are not alive together.", _MEMORY, True),
-        ("region_out_of_bounds", "A tensor's TRF rows lie within its address mode.", _MEMORY, True),
-        (
-            "lifetime_mismatch",
-            "A place is taken from the start of its first writer to the end of its last user.",
-            _MEMORY,
-            False,
-        ),
-        ("vrf_capacity", "Tensors alive together fit into the VRF.", _MEMORY, True),
-        ("dm_capacity", "Tensors alive together fit into the DM of a slice.", _MEMORY, True),
-        ("address_overlap", "Tensors whose addresses overlap are not alive together.", _MEMORY, True),
-        ("address_alignment", "An address is a multiple of the alignment and lies within the memory.", _MEMORY, True),
-        (
-            "makespan_mismatch",
-            "The makespan is the end of the last operation plus the final sync.",
-            _FRAME,
-            False,
-        ),
-        (
-            "bound_exceeds_makespan",
-            "A lower bound is at most the makespan; they meet when it is optimal.",
-            _PLAN,
-            False,
-        ),
-    )
-)
+    Rule(id, sentence, source, kind="schedule", solver=True) for id, sentence, source in _SOLVER
+) + tuple(Rule(id, sentence, source, kind="schedule") for id, sentence, source in _PLAN_ONLY)
