@@ -8,11 +8,23 @@ from dataclasses import dataclass, field, replace
 from models.linear import parse_linear
 
 from models.faults import Fault, FaultError, Finding
-from models.graph import Buffer, Edge, Mode, Operation, Problem
+from models.graph import DMA, Buffer, Edge, Mode, Operation, Problem
 from models.hardware import Hardware
-from models.kernel import DmaOp, Kernel, LoopOp, PassOp, Place, ReshapeOp, SourcePath, Tile
+from models.kernel import (
+    DEFAULT_CHIP,
+    DEFAULT_CLUSTER,
+    DEFAULT_SLICE,
+    DmaOp,
+    Kernel,
+    LoopOp,
+    Op,
+    PassOp,
+    Place,
+    ReshapeOp,
+    SourcePath,
+    Tile,
+)
 from models.layout import TensorLayout
-from models.mapping import ONE, Mapping
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import passes
@@ -24,6 +36,7 @@ from planner.hazards import WHOLE, Access, Hazards, Span
 from planner.readers.source import KernelSource
 
 Iteration = tuple[tuple[str, int], ...]
+Verdict = TypeVar("Verdict", Outcome, passes.PassResult)
 MOST_FAULTS = 100
 """After so many a report stops: the rest most likely follows from the first ones."""
 
@@ -64,7 +77,7 @@ def build(source: KernelSource, hardware: Hardware, choices: Choices) -> Built:
 def unrolled(kernel: Kernel) -> Iterator[Step]:
     """Executions in program order."""
 
-    def walk(ops: tuple, path: SourcePath, iteration: Iteration) -> Iterator[Step]:  # type: ignore[type-arg]
+    def walk(ops: tuple[Op, ...], path: SourcePath, iteration: Iteration) -> Iterator[Step]:
         for i, op in enumerate(ops):
             here = (*path, "ops", i)
             if isinstance(op, LoopOp):
@@ -88,7 +101,7 @@ class _Builder:
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = list(source.faults)
         self.paths: dict[str, SourcePath] = {}
-        self._known: dict[SourcePath, tuple[dict[str, TensorLayout], object]] = {}
+        self._verdicts: dict[SourcePath, tuple[list[TensorLayout | None], Any]] = {}
 
     def run(self) -> Built:
         for step in unrolled(self.source.kernel):
@@ -101,7 +114,8 @@ class _Builder:
                 self._reshape(step, step.op)
             if len(self.faults) > MOST_FAULTS:
                 break
-        self.faults += self.choices.unknown(self.operations, self.buffers)
+        if not self.faults:
+            self.faults += self.choices.unknown(self.operations, self.buffers)
         if self.faults:
             raise FaultError(dict.fromkeys(self.faults))
         buffers = self.choices.regions(tuple(d.buffer() for d in self.buffers))
@@ -119,128 +133,137 @@ class _Builder:
     # Operations -------------------------------------------------------------------------------------------
 
     def _pass(self, step: Step, op: PassOp) -> None:
-        result = self._once(step, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name)))
-        assert isinstance(result, passes.PassResult)
+        reads = [*(op.read if isinstance(op.read, tuple) else (op.read,)), *passes.register_operands(op)]
+        if not self._known(reads):
+            return
+        result = self._once(
+            step, reads, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name))
+        )
         self.programs.update(result.programs)
         if not result.modes or result.writes is None:
             return
-        self._operation(step, "pass", result.modes, result.illegal)
-        for place in op.read if isinstance(op.read, tuple) else (op.read,):
+        self.operations.append(Operation(step.name, op.name, "pass", result.modes, step.iteration, result.illegal))
+        for place in reads:
             self._reads(step, place)
-        for operand in passes.register_operands(op):
-            self._reads(step, operand)
-        target = passes.target(op)
-        self._writes(step, target, result.writes, rows=result.trf_rows, regions=result.regions)
+        self._writes(step, passes.target(op), result.writes, rows=result.trf_rows, regions=result.regions)
 
     def _dma(self, step: Step, op: DmaOp) -> None:
-        read, write = _tensor(op.read), _tensor(op.write)
-        created = None if op.element is None else self._created(op, write, self.tensors[read].dtype)
-        destination = created or self.tensors[write]
-        tiles = {"read_tile": _tile(op.read), "write_tile": _tile(op.write)}
-        outcome = self._once(step, lambda: dma.law(self.ground, self.tensors[read], destination, **tiles))
-        assert isinstance(outcome, Outcome)
+        if not self._known([op.read, *([] if op.element else [op.write])]):
+            return
+        source = self.tensors[_tensor(op.read)]
+        target = self._created(op, source) if op.element else self.tensors[_tensor(op.write)]
+        outcome = self._once(
+            step,
+            [op.read, op.write],
+            lambda: dma.law(self.ground, source, target, read_tile=_tile(op.read), write_tile=_tile(op.write)),
+        )
         if not outcome.ok:
             return
-        self.programs[op.name] = (dma.stage(self.tensors[read], destination, outcome),)
-        mode = Mode("dma", {}, frozenset({"dma"}), outcome.steps, op.name)
-        self._operation(step, "dma", (mode,), ())
+        self.programs[op.name] = (dma.stage(source, target, outcome),)
+        mode = Mode("dma", {}, frozenset({DMA}), outcome.steps, op.name)
+        self.operations.append(Operation(step.name, op.name, "dma", (mode,), step.iteration))
         self._reads(step, op.read)
-        self._writes(step, op.write, destination)
+        self._writes(step, op.write, target)
 
     def _reshape(self, step: Step, op: ReshapeOp) -> None:
-        of = self.tensors[op.of]
-        layout = replace(self._created(op, op.name, of.dtype, of), memory=of.memory)
-        outcome = self._once(step, lambda: reshape.law(self.ground, of, layout))
-        assert isinstance(outcome, Outcome)
+        if not self._known([op.of]):
+            return
+        old = self.tensors[op.of]
+        new = self._relabelled(op, old)
+        outcome = self._once(step, [op.of], lambda: reshape.law(self.ground, old, new))
         draft = self.buffers.current(op.of)
         if outcome.ok and draft is not None:
-            new = self.buffers.create(layout, step.iteration, rows=draft.rows, regions=draft.regions, shares=draft.name)
-            new.writers = draft.writers
-            self.tensors[op.name] = layout
+            fresh = self.buffers.create(new, step.iteration, rows=draft.rows, regions=draft.regions, shares=draft.name)
+            fresh.writers = draft.writers
+            self.tensors[op.name] = new
 
-    def _created(self, op: DmaOp | ReshapeOp, name: str, dtype: str, base: TensorLayout | None = None) -> TensorLayout:
-        def mapping(value: str | None, default: str) -> Mapping:
-            return parse(value or default, self.scope)
+    def _known(self, places: list[Place]) -> bool:
+        """Whether all tensors exist; if one does not, the operation that makes it has a fault of its own."""
+        return all(_tensor(p) in self.tensors for p in places)
 
-        defaults = ("1", "1 # 2", "1 # 256") if base is None else (str(base.chip), str(base.cluster), str(base.slice))
-        element = parse(op.element, self.scope) if op.element or base is None else base.element
-        lane = mapping(op.lane, str(base.lane)) if isinstance(op, ReshapeOp) and base else ONE
-        chip, cluster, slice_ = (mapping(v, d) for v, d in zip((op.chip, op.cluster, op.slice), defaults, strict=True))
-        return TensorLayout(name, "dm", dtype, element, chip, cluster, slice_, lane)
-
-    def _once(self, step: Step, evaluate):  # type: ignore[no-untyped-def]
-        """A law's verdict, asked again only when a layout has changed since the last iteration."""
-        known = self._known.get(step.path)
-        if known is None or known[0] != self.tensors:
-            result = evaluate()
-            self._known[step.path] = (dict(self.tensors), result)
-            self._report(step, result)
-            return result
-        return known[1]
-
-    def _report(self, step: Step, result: object) -> None:
-        findings: list[tuple[int | None, Finding]]
-        if isinstance(result, passes.PassResult):
-            findings = list(result.findings)
-            warnings = list(result.warnings)
-        else:
-            assert isinstance(result, Outcome)
-            findings = [(None, f) for f in result.findings]
-            warnings = [(None, f) for f in result.warnings]
-        self.faults += [self._fault(step, at, f, "error") for at, f in findings]
-        self.warnings += [self._fault(step, at, f, "warning") for at, f in warnings]
-
-    def _fault(self, step: Step, at: int | None, finding: Finding, severity: str) -> Fault:
-        path = step.path if at is None else (*step.path, "steps", at)
-        line, column = self.source.positions.position(path)
-        name = step.op.steps[at].step if at is not None and isinstance(step.op, PassOp) else ""
-        return Fault(
-            rule=finding.rule,
-            severity="warning" if severity == "warning" else "error",
-            file=self.source.positions.file,
-            line=line,
-            column=column,
-            op=step.op.name,
-            step=name,
-            found=finding.found,
-            wanted=finding.wanted,
-            nearest=finding.nearest,
-            message=finding.message,
+    def _created(self, op: DmaOp, source: TensorLayout) -> TensorLayout:
+        values = (op.chip or DEFAULT_CHIP, op.cluster or DEFAULT_CLUSTER, op.slice or DEFAULT_SLICE)
+        chip, cluster, slice_ = (parse(v, self.scope) for v in values)
+        return TensorLayout(
+            _tensor(op.write), "dm", source.dtype, parse(op.element or "1", self.scope), chip, cluster, slice_
         )
 
-    def _operation(self, step: Step, kind, modes, illegal) -> None:  # type: ignore[no-untyped-def]
-        self.operations.append(Operation(step.name, step.op.name, kind, modes, step.iteration, illegal))
+    def _relabelled(self, op: ReshapeOp, old: TensorLayout) -> TensorLayout:
+        levels = {level: getattr(op, level) for level in reshape.LEVELS}
+        given = {level: parse(value, self.scope) for level, value in levels.items() if value is not None}
+        return replace(old, name=op.name, **given)
+
+    # Faults -----------------------------------------------------------------------------------------------
+
+    def _once(self, step: Step, touched: list[Place], evaluate: Callable[[], Verdict]) -> Verdict:
+        """A law's verdict, asked again only when a layout it looks at has changed since the last iteration."""
+        layouts = [self.tensors.get(_tensor(p)) for p in touched]
+        known = self._verdicts.get(step.path)
+        if known is not None and known[0] == layouts:
+            return known[1]  # type: ignore[no-any-return]
+        result = evaluate()
+        self._verdicts[step.path] = (layouts, result)
+        self.faults += [_fault(self.source, step, at, f) for at, f in _placed(result.findings)]
+        warnings = [_fault(self.source, step, at, f) for at, f in _placed(result.warnings)]
+        self.warnings += [w.model_copy(update={"severity": "warning"}) for w in warnings]
+        return result
 
     # Memory -----------------------------------------------------------------------------------------------
 
-    def _span(self, step: Step, place: Place) -> Span:
-        if not isinstance(place, Tile):
-            return WHOLE
-        first = parse_linear(place.start).value(dict(step.iteration))
-        return Span(place.tile, first, first + place.length)
-
     def _reads(self, step: Step, place: Place) -> None:
-        tensor, span = _tensor(place), self._span(step, place)
+        tensor, span = _tensor(place), _span(step, place)
         draft = self.buffers.current(tensor)
+        access = Access(step.name, write=False, span=span)
         if draft is None:
-            fence = self.hardware.kernel.fence_cycles
-            self.hazards.access(tensor, Access(step.name, False, span), fence_cycles=fence)
+            self.hazards.access(tensor, access, fence_cycles=self.hardware.kernel.fence_cycles)
             return
         draft.readers.append(step.name)
         root = self.buffers.root(draft)
-        self.hazards.access(root.name, Access(step.name, False, span), created=len(set(root.writers)) == 1)
+        self.hazards.access(root.name, access, created=len(set(root.writers)) == 1)
 
-    def _writes(self, step: Step, place: Place, layout: TensorLayout, **trf) -> None:  # type: ignore[no-untyped-def]
-        tensor, span = _tensor(place), self._span(step, place)
+    def _writes(
+        self, step: Step, place: Place, layout: TensorLayout, *, rows: int = 0, regions: tuple[str, ...] = ()
+    ) -> None:
+        tensor, access = _tensor(place), Access(step.name, write=True, span=_span(step, place))
         if layout.memory == "hbm":
-            self.hazards.access(tensor, Access(step.name, True, span))
+            self.hazards.access(tensor, access)
             return
         draft = self.buffers.current(tensor)
         if draft is None or not isinstance(place, Tile):
-            draft = self.buffers.create(layout, () if isinstance(place, Tile) else step.iteration, **trf)
+            iteration = () if isinstance(place, Tile) else step.iteration
+            draft = self.buffers.create(layout, iteration, rows=rows, regions=regions)
             self.tensors[tensor] = layout
         draft.writers.append(step.name)
-        self.hazards.access(self.buffers.root(draft).name, Access(step.name, True, span))
+        self.hazards.access(self.buffers.root(draft).name, access)
+
+
+def _placed(found: Iterable[Finding | tuple[int, Finding]]) -> Iterator[tuple[int | None, Finding]]:
+    for entry in found:
+        yield entry if isinstance(entry, tuple) else (None, entry)
+
+
+def _fault(source: KernelSource, step: Step, at: int | None, finding: Finding) -> Fault:
+    path = step.path if at is None else (*step.path, "steps", at)
+    line, column = source.positions.position(path)
+    return Fault(
+        rule=finding.rule,
+        file=source.positions.file,
+        line=line,
+        column=column,
+        op=step.op.name,
+        step=step.op.steps[at].step if at is not None and isinstance(step.op, PassOp) else "",
+        found=finding.found,
+        wanted=finding.wanted,
+        nearest=finding.nearest,
+        message=finding.message,
+    )
+
+
+def _span(step: Step, place: Place) -> Span:
+    if not isinstance(place, Tile):
+        return WHOLE
+    first = parse_linear(place.start).value(dict(step.iteration))
+    return Span(place.tile, first, first + place.length)
 
 
 def _tensor(place: Place) -> str:
