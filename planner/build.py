@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-
-from models.linear import parse_linear
+from typing import Any, TypeVar
 
 from models.faults import Fault, FaultError, Finding
 from models.graph import DMA, Buffer, Edge, Mode, Operation, Problem
@@ -25,6 +24,7 @@ from models.kernel import (
     Tile,
 )
 from models.layout import TensorLayout
+from models.linear import parse_linear
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import passes
