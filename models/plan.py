@@ -24,22 +24,8 @@ class PlanRecord(BaseModel):
 class Stage(PlanRecord):
     """One stage of a pass as planned, with the layout that leaves it; mappings are text.
 
-    `steps_cycles` is its step count (cycles page); `settings` hold what the engine is set to and what was derived,
-    by the names of the case files (entries, read_bytes, ring_size, ...).
-
-    | step | settings |
-    |---|---|
-    | fetch | reads: [tensor, ...], interleave: axis or null, entries: [[size, stride_elements], ...] outermost first over Time then Packet, packet_entries: how many of the last entries belong to the packet (before merging none are shared), base: [{start: linear text, stride_elements}], read_bytes |
-    | switch | config: {kind, ...}, ring_size, flits_per_packet, bitmap: {pattern, period} |
-    | to_trf | write, lane, element, flits_per_lane, via |
-    | to_vrf | write, element, via |
-    | contract_outer | with, pack_size, trf_entries |
-    | contract_packet | tree_depth |
-    | contract_time | inner_time |
-    | contract_lane | mode |
-    | vector | op: the VectorOp as in the kernel, alu, operands; one stage per op |
-    | commit | write, entries (as in fetch), base, trim_bytes, write_bytes, cast, relu |
-    | dma | read, write, direction: load, store or copy, requests, base (for tiles) |
+    `steps_cycles` is its step count (cycles page). `settings` hold what the engine is set to and what was derived,
+    by the names of the case files (entries, read_bytes, ring_size, ...); docs/plan-file.md lists them by step.
     """
 
     step: str
@@ -177,6 +163,23 @@ class Note(PlanRecord):
     cycles: int | None = None
 
 
+class ChainLink(PlanRecord):
+    """One operation of the chain that makes the makespan.
+
+    It starts `wait_cycles` after `on` has ended (at the frame's first start when `on` is empty), because of `why`: frame,
+    data, raw, war, waw, fence, order, main, sub, dma, vector, bitmap_load, region (TRF rows), vrf or dm (room).
+    `tensor` is what both meet on, where they meet on memory.
+    """
+
+    op: str
+    start: int
+    end: int
+    why: str
+    on: str = ""
+    tensor: str = ""
+    wait_cycles: int = 0
+
+
 class Plan(PlanRecord):
     """The whole plan; JSON of the pinned form."""
 
@@ -195,5 +198,6 @@ class Plan(PlanRecord):
     programs: dict[str, tuple[Stage, ...]] = Field(default_factory=dict)
     solver: SolverInfo
     verification: Verification | None = None
+    chain: tuple[ChainLink, ...] = ()
     notes: tuple[Note, ...] = ()
     warnings: tuple[str, ...] = ()

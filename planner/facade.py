@@ -15,6 +15,7 @@ from models.plan import Plan, SolverInfo, Source
 from models.presets.load import load_hardware
 from planner import assemble, notes, pricing, verify
 from planner.build import Built, build
+from planner.chain import chain
 from planner.choices import Choices
 from planner.infeasible import faults_of
 from planner.options import PlanOptions, Request
@@ -70,9 +71,7 @@ def plan(
         FaultError: the kernel is wrong, or no plan exists (the broken rules that together forbid one).
 
     """
-    return _Planning(
-        prepare(path, request), options, progress or _silent, on_plan, stop or threading.Event()
-    ).run()
+    return _Planning(prepare(path, request), options, progress or _silent, on_plan, stop or threading.Event()).run()
 
 
 def _silent(_what: str, _share: float | None) -> None:
@@ -136,14 +135,16 @@ class _Planning:
         return verified
 
     def _plan(self, solution: Solution, priced: assemble.Priced) -> Plan:
-        gap = _gap(solution.makespan, solution.lower_bound)
+        ops = assemble.planned_ops(self.problem, solution, priced)
+        memory = assemble.memory(self.problem, solution)
         out = self._frame(solution).model_copy(
             update={
                 "makespan_cycles": solution.makespan,
-                "gap": gap,
-                "ops": assemble.planned_ops(self.problem, solution, priced),
-                "memory": assemble.memory(self.problem, solution),
+                "gap": _gap(solution.makespan, solution.lower_bound),
+                "ops": ops,
+                "memory": memory,
                 "programs": assemble.programs(self.problem, solution),
+                "chain": chain(self.problem, ops, memory),
             }
         )
         return out.model_copy(update={"notes": notes.of(out)})
@@ -197,6 +198,4 @@ def check(path: str | Path, request: Request = Request()) -> Checked:  # noqa: B
         prepared = prepare(path, request)
     except FaultError as error:
         return Checked(Path(path).stem, ok=False, faults=error.faults)
-    return Checked(
-        prepared.source.kernel.kernel, ok=True, faults=tuple(prepared.built.warnings), built=prepared.built
-    )
+    return Checked(prepared.source.kernel.kernel, ok=True, faults=tuple(prepared.built.warnings), built=prepared.built)
