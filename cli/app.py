@@ -1,0 +1,125 @@
+"""The program `tuplan`: its commands, and what becomes of an error (command line: exit status)."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
+
+import typer
+
+from cli import cases, check, export, map_, plan, rules, schema, simulate
+from cli.interrupt import terminate_like_interrupt
+from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
+
+_COMMON = {
+    "json": Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")],
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No summary, no progress; faults only.")],
+    "debug": Annotated[bool, typer.Option("--debug", help="Show the details of a defect of tuplan.")],
+}
+
+app = typer.Typer(
+    name="tuplan",
+    help="Plan kernels for FuriosaAI's Tensor Contraction Processor, run the plans, and prove them.",
+    epilog="Example: tuplan plan examples/gemm.yaml -o gemm.plan.json",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"tuplan {version('tuplan')}")  # noqa: T201 - the answer itself
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def guarded(command: Callable[..., int]) -> Callable[..., None]:
+    """Gives a command the three common options, and turns what it returns or raises into an exit status.
+
+    The command takes a `Talk` first and returns its status.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = list(signature.parameters.values())[1:]
+    common = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for name, annotation in _COMMON.items()
+    ]
+
+    @wraps(command)
+    def run(*, json: bool, quiet: bool, debug: bool, **arguments: Any) -> None:
+        talk = Talk(json=json, quiet=quiet)
+        try:
+            with terminate_like_interrupt():
+                status = command(talk, **arguments)
+                talk.close()
+        except KeyboardInterrupt:
+            talk.error("interrupted")
+            status = INTERRUPTED
+        except Exception as error:
+            status = _status_of(error, talk, debug=debug)
+        raise typer.Exit(status)
+
+    run.__signature__ = signature.replace(parameters=[*own, *common])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (*own, *common)}
+    del run.__wrapped__  # type: ignore[attr-defined]
+    return run
+
+
+def _status_of(error: Exception, talk: Talk, *, debug: bool) -> int:
+    from models.faults import FaultError
+
+    if isinstance(error, FaultError):
+        talk.faults(error.faults)
+        talk.fault_document(error.faults)
+        return UNUSABLE if all(f.rule.startswith("unreadable_") for f in error.faults) else INVALID
+    if isinstance(error, OSError | typer.BadParameter):
+        talk.error(str(error))
+        return UNUSABLE
+    talk.error(f"this is a defect of tuplan, please report it: {type(error).__name__}: {_one_line(error)}")
+    if debug:
+        talk.error("".join(traceback.format_exception(error)).rstrip())
+    else:
+        talk.error("--debug shows the details")
+    return DEFECT
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+for _name, _command, _example in (
+    ("plan", plan.plan, "tuplan plan examples/gemm.yaml -o gemm.plan.json --set hardware.trf.rows_per_bank=64"),
+    ("check", check.check, "tuplan check examples/gemm.yaml examples/relayout.yaml"),
+    ("simulate", simulate.simulate, "tuplan simulate gemm.plan.json --seed 7"),
+    ("map", map_.map_, 'tuplan map --axes A=8,B=61 "A, B # 64" --at 61,64 --equivalent "A, B #{*} 64"'),
+    ("cases", cases.cases, "tuplan cases tests/golden/mapping.yaml"),
+    ("rules", rules.rules, "tuplan rules --room collect"),
+    ("export", export.export, "tuplan export gemm.plan.json --to dot -o gemm.dot"),
+    ("schema", schema.schema, "tuplan schema kernel > kernel.schema.json"),
+):
+    app.command(_name, epilog=f"Example: {_example}")(guarded(_command))
+
+
+def main() -> None:
+    """Entry point of the command `tuplan`."""
+    app()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

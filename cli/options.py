@@ -1,0 +1,84 @@
+"""Options that several commands take, and how their texts are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Kernel = Annotated[Path, typer.Argument(metavar="KERNEL", help="Kernel file.", show_default=False)]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="hardware.PATH=VALUE", help="Another number of the hardware; repeatable."),
+]
+Axis = Annotated[
+    list[str] | None,
+    typer.Option("--axis", metavar="NAME=SIZE", help="Another size of an axis; repeatable."),
+]
+Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where the output goes.")]
+Force = Annotated[bool, typer.Option("-f", "--force", help="Overwrite FILE whatever it is.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything drawn.")]
+
+_HARDWARE = "hardware."
+
+
+def settings(texts: Iterable[str] | None) -> dict[str, int]:
+    """Reads `hardware.trf.rows_per_bank=64` as {"trf.rows_per_bank": 64}.
+
+    Raises:
+        typer.BadParameter: not of that form.
+
+    """
+    out = {}
+    for text in texts or ():
+        path, value = _pair(text, "--set", "hardware.PATH=VALUE")
+        if not path.startswith(_HARDWARE):
+            raise typer.BadParameter(f"--set {text}: the path starts with `{_HARDWARE}`")
+        out[path.removeprefix(_HARDWARE)] = _number(value, f"--set {text}")
+    return out
+
+
+def axes(texts: Iterable[str] | None) -> dict[str, int]:
+    """Reads `K=128` and `A=256,B=64` as sizes by axis name.
+
+    Raises:
+        typer.BadParameter: not of that form.
+
+    """
+    out = {}
+    for text in (part for whole in texts or () for part in whole.split(",")):
+        name, value = _pair(text, "--axis", "NAME=SIZE")
+        out[name] = _number(value, f"--axis {text}")
+    return out
+
+
+def choices(texts: Iterable[str] | None, option: str) -> list[tuple[str, str]]:
+    """Reads `store_b.context=sub` as ("store_b.context", "sub").
+
+    Raises:
+        typer.BadParameter: not of that form.
+
+    """
+    out = []
+    for text in texts or ():
+        field, value = _pair(text, option, "OP.FIELD=VALUE")
+        if "." not in field:
+            raise typer.BadParameter(f"{option} {text}: wanted OP.FIELD=VALUE, as store_b.context=sub")
+        out.append((field, value))
+    return out
+
+
+def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:
+    left, sign, right = (part.strip() for part in text.partition("="))
+    if not (left and sign and right):
+        raise typer.BadParameter(f"{option} {text}: wanted {wanted}")
+    return left, right
+
+
+def _number(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{where}: `{text}` is no whole number") from None

@@ -1,0 +1,175 @@
+"""`tuplan plan`: checks, plans, executes the plan in the simulator, shows it and writes it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli import options
+from cli.interrupt import GRACE_SECONDS, end_at_once, run_interruptible
+from cli.progress import Progress
+from cli.talk import DONE, INTERRUPTED, INVALID, UNDECIDED, Talk, json_text
+
+if TYPE_CHECKING:
+    from models.plan import Plan
+    from planner import PlanOptions, Request
+
+_STATUS = {"optimal": DONE, "feasible": DONE, "infeasible": INVALID, "unknown": UNDECIDED}
+
+
+class Objective(str, Enum):
+    """What shall be least."""
+
+    makespan = "makespan"
+
+
+@dataclass(slots=True)
+class _Job:
+    """One planning run as the user asked for it, with the best plan so far."""
+
+    kernel: Path
+    request: Request
+    options: PlanOptions
+    progress: Progress
+    stop: threading.Event = field(default_factory=threading.Event)
+    best: Plan | None = None
+
+    def work(self) -> Plan:
+        """Runs the planner; every better plan it announces is kept at once."""
+        import planner
+
+        return planner.plan(
+            self.kernel,
+            self.request,
+            self.options,
+            progress=self.progress,
+            on_plan=self.keep,
+            stop=self.stop,
+        )
+
+    def keep(self, plan: Plan) -> None:
+        """Takes a better plan."""
+        self.best = plan
+
+
+def plan(
+    talk: Talk,
+    kernel: options.Kernel,
+    output: options.Output = None,
+    force: options.Force = False,
+    sets: options.Set = None,
+    axis: options.Axis = None,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option("--fix", metavar="OP.FIELD=VALUE", help="Decide a choice yourself; repeatable."),
+    ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option("--forbid", metavar="OP.FIELD=VALUE", help="Rule a value out; repeatable."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Limit of each solve.")
+    ] = 60.0,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=256, help="Solver threads; 1 gives the same bytes each time.")
+    ] = 1,
+    seed: options.Seed = 0,
+    objective: Annotated[Objective, typer.Option("--objective", help="What shall be least.")] = Objective.makespan,
+    alternatives: Annotated[
+        bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")
+    ] = True,
+    verify: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")
+    ] = True,
+    random: Annotated[
+        bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")
+    ] = False,
+    timings: Annotated[
+        Path | None, typer.Option("--timings", metavar="FILE", help="Write the wall time of each phase.")
+    ] = None,
+) -> int:
+    """Check a kernel, plan it, execute the plan in the simulator, and show and write it.
+
+    Status 0: planned; 1: the kernel is wrong or infeasible, or the plan did not verify; 3: undecided within the limit.
+    """
+    from planner import PlanOptions, Request
+    from planner.files import check_output
+
+    for path, kind in ((output, "plan"), (timings, "timings")):
+        if path is not None:
+            check_output(path, kind, force=force)
+    job = _Job(
+        kernel,
+        Request(
+            axes=options.axes(axis),
+            settings=options.settings(sets),
+            fixed=dict(options.choices(fix, "--fix")),
+            forbidden=tuple(options.choices(forbid, "--forbid")),
+        ),
+        PlanOptions(
+            time_limit_seconds=time_limit,
+            workers=workers,
+            seed=seed,
+            alternatives=alternatives,
+            verify=verify,
+            random=random,
+        ),
+        Progress(talk),
+    )
+    result = _run(talk, job)
+    interrupted = job.stop.is_set()
+    found = result or (job.best and job.best.model_copy(update={"stopped_by": "interrupt"}))
+    status = INTERRUPTED if interrupted else _report(found)
+    _deliver(talk, found, job.progress, output, timings)
+    if interrupted and result is None:
+        end_at_once()
+    return status
+
+
+def _run(talk: Talk, job: _Job) -> Plan | None:
+    def on_first() -> None:
+        talk.say("\ninterrupted: stopping with the best plan so far; once more ends at once")
+
+    try:
+        return run_interruptible(job.work, job.stop, on_first, GRACE_SECONDS)
+    finally:
+        job.progress.end()
+
+
+def _report(found: Plan | None) -> int:
+    """The exit status that a plan deserves."""
+    if found is None:
+        return UNDECIDED
+    if found.verification is not None and not found.verification.ok:
+        return INVALID
+    return _STATUS[found.status]
+
+
+def _deliver(
+    talk: Talk, found: Plan | None, progress: Progress, output: Path | None, timings: Path | None
+) -> None:
+    """Writes the files first: a summary that cannot be printed must not cost the plan."""
+    from planner.files import write_atomic
+
+    if found is None:
+        talk.error("no plan was found before the interrupt; nothing is written")
+        return
+    text = found.model_dump_json(indent=2, by_alias=True) + "\n"
+    if output is not None and found.ops:
+        write_atomic(output, text)
+    if timings is not None:
+        write_atomic(timings, json_text({"tool": "tuplan", "timings": progress.seconds}))
+    if talk.json:
+        talk.data(text)
+    elif not talk.quiet:
+        from cli.render_plan import summary
+
+        talk.show(summary(found))
+    talk.say(f"wall time {sum(progress.seconds.values()):.2f} s")
+    if output is not None and found.ops:
+        talk.say(f"plan written to {output}")

@@ -1,0 +1,35 @@
+"""A legal kernel as people read it: the layout that leaves every stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.render import styled, table, verdict_style
+
+if TYPE_CHECKING:
+    from models.graph import Operation, Problem
+    from planner import Checked
+
+
+def layouts(checked: Checked) -> str:
+    """The derived layout of every stage, each operation of the kernel file once; empty where rules are broken."""
+    if checked.built is None:
+        return styled(f"{checked.name}: {len(checked.faults)} faults", verdict_style(ok=False))
+    problem = checked.built.problem
+    rows: list[tuple[str, ...]] = []
+    seen = set()
+    for op in problem.operations:
+        if op.base not in seen:
+            seen.add(op.base)
+            rows += _stages(op, problem)
+    head = ("operation", "stage", "dtype", "cluster", "slice", "time", "packet", "steps")
+    return styled(f"{checked.name}: every rule holds", verdict_style(ok=True)) + "\n" + table(head, rows, (7,))
+
+
+def _stages(op: Operation, problem: Problem) -> list[tuple[str, ...]]:
+    """The stages of the first way to do the operation; other ways differ in what is still to be chosen."""
+    stages = problem.programs.get(op.modes[0].program, ()) if op.modes else ()
+    return [
+        (op.base, s.step, s.dtype, s.cluster, s.slice, s.time, s.packet, f"{s.steps_cycles:,}" if s.steps_cycles else "")
+        for s in stages
+    ]
