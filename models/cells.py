@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Padding, Pair, Resize, Stride, axis_names
+from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, axis_names, terms
+from models.tidy import as_digit, tidy
 
 Ints = NDArray[np.int64]
+Rank = tuple[int, ...]
+Key = tuple[Mapping, int]
 LIVE = 0
 OUT_OF_BOUNDS = 4
 KIND_OF_PADDING = {Padding.TOP: 1, Padding.ZERO: 2, Padding.BOTTOM: 3}
@@ -23,8 +27,10 @@ KIND_NAMES = {1: "padding_top", 2: "padding_zero", 3: "padding_bottom", OUT_OF_B
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Cells of an array of positions: `kind` is 0 where live, else a key of KIND_NAMES; `index` has a value
-    per axis, valid where live (an axis that is absent stands at 0). All arrays broadcast to `kind.shape`.
+    """Cells of an array of positions.
+
+    `kind` is 0 where live, else a key of KIND_NAMES; `index` has a value per axis, valid where live (an axis
+    that is absent stands at 0). All arrays broadcast to `kind.shape`.
     """
 
     kind: NDArray[np.int8]
@@ -36,7 +42,7 @@ class Cells:
         live = np.asarray(self.kind == LIVE)
         for name in self.index.keys() | other.index.keys():
             zero = np.int64(0)
-            same &= ~live | (self.index.get(name, zero) == other.index.get(name, zero))  # type: ignore[operator]
+            same &= ~live | (self.index.get(name, zero) == other.index.get(name, zero))
         return same
 
 
@@ -44,23 +50,24 @@ class Cells:
 class Partial:
     """What mappings contribute before they are read: a sum of offsets per base expression, in reading order.
 
-    `reads` maps a base expression (an axis, a padded one, a resized one, a pair) to its summed offset;
-    insertion order is major first, and the first padding met wins. Expressions without an axis (`4 # 8`) have
-    no identity to share, so each occurrence stands for itself under a number of its own.
+    `reads` maps a base expression (an axis, a padded one, a resized one, a pair) to its summed offset and
+    `ranks` to the place where it was first met, a path: the padding met at the least path wins, so the major
+    part beats the minor one and what encloses beats what it encloses. Expressions without an axis (`4 # 8`)
+    have no identity to share, so each occurrence stands for itself under a number of its own.
     """
 
-    reads: dict[tuple[Mapping, int], Ints] = field(default_factory=dict)
+    reads: dict[Key, Ints] = field(default_factory=dict)
+    ranks: dict[Key, Rank] = field(default_factory=dict)
     out_of_bounds: NDArray[np.bool_] | None = None
-    anonymous: int = 0
+    met: int = 0
 
-    def add(self, base: Mapping, offset: Ints) -> None:
-        """Adds an offset to a base expression."""
-        if not axis_names(base):
-            self.anonymous += 1
-            self.reads[base, self.anonymous] = offset
-            return
-        key = (base, 0)
+    def add(self, base: Mapping, offset: Ints, parent: Rank = ()) -> None:
+        """Adds an offset to a base expression, met directly or inside the base of rank `parent`."""
+        self.met += 1
+        key = (base, 0 if axis_names(base) else self.met)
+        rank = (*parent, self.met)
         self.reads[key] = self.reads[key] + offset if key in self.reads else offset
+        self.ranks[key] = min(rank, self.ranks.get(key, rank))
 
 
 def positions(*sizes: int) -> list[Ints]:
@@ -80,39 +87,30 @@ def partial(parts: Sequence[tuple[Mapping, Ints]]) -> Partial:
         outside = (at < 0) | (at >= expr.size)
         if outside.any():
             out.out_of_bounds = outside if out.out_of_bounds is None else out.out_of_bounds | outside
-        _walk(expr, at, out)
+        _walk(tidy(expr), at, out, ())
     return out
 
 
 def resolve(collected: Partial) -> Cells:
-    """Reads every base expression once, at its total, highest first, and gives the cells."""
-    rank = {base: i for i, base in enumerate(collected.reads)}
-    todo = Partial(dict(collected.reads), anonymous=collected.anonymous)
-    kind: NDArray[np.int8] | None = None
-    best: Ints | None = None
+    """Reads every base expression once, at its total, highest first, and gives the cells.
+
+    `collected` is used up.
+    """
     index: dict[str, Ints] = {}
-    while todo.reads:
-        base = max(todo.reads, key=lambda key: _height(key[0]))
-        at = todo.reads.pop(base)
-        before = set(todo.reads)
-        found = _read(base[0], at, todo, index)
-        for new in todo.reads.keys() - before:
-            rank.setdefault(new, rank[base])
-        if found is None:
-            continue
-        if kind is None or best is None:
-            kind, best = found, np.where(found != LIVE, rank[base], np.iinfo(np.int64).max)
-            continue
-        wins = (found != LIVE) & (rank[base] < best)
-        kind = np.where(wins, found, kind).astype(np.int8)
-        best = np.where(wins, rank[base], best)
-    if kind is None:
-        kind = np.zeros((), dtype=np.int8)
+    paddings: list[tuple[Rank, NDArray[np.int8]]] = []
+    shapes = [v.shape for v in collected.reads.values()]
+    while collected.reads:
+        key = max(collected.reads, key=lambda k: _height(k[0]))
+        at, rank = collected.reads.pop(key), collected.ranks[key]
+        found = _read(key[0], at, collected, rank, index)
+        if found is not None:
+            paddings.append((rank, found))
+    kind: NDArray[np.int8] = np.zeros((), dtype=np.int8)
+    for _, found in sorted(paddings, key=lambda p: p[0]):
+        kind = np.where(kind == LIVE, found, kind)
     if collected.out_of_bounds is not None:
         kind = np.where(collected.out_of_bounds, np.int8(OUT_OF_BOUNDS), kind)
-    shape = np.broadcast_shapes(
-        kind.shape, *(v.shape for v in index.values()), *(v.shape for v in collected.reads.values())
-    )
+    shape = np.broadcast_shapes(kind.shape, *shapes)
     return Cells(np.broadcast_to(kind, shape), index)
 
 
@@ -122,7 +120,7 @@ def cells(expr: Mapping, at: Ints) -> Cells:
 
 
 def tensor_cells(parts: Sequence[tuple[Mapping, Ints]]) -> Cells:
-    """The cells of a tensor whose mappings (Chip, Cluster, Slice, ..., in this order) stand at these positions."""
+    """The cells of a tensor whose mappings (Chip, Cluster, Slice, ..., in this order) stand at `parts`."""
     found = resolve(partial(parts))
     shape = np.broadcast_shapes(found.kind.shape, *(at.shape for _, at in parts))
     return Cells(np.broadcast_to(found.kind, shape), found.index)
@@ -133,48 +131,31 @@ def all_cells(*exprs: Mapping) -> Cells:
     return tensor_cells(list(zip(exprs, positions(*(e.size for e in exprs)), strict=True)))
 
 
-def _walk(expr: Mapping, at: Ints, out: Partial) -> None:
-    """Follows a mapping down to the base expressions its digits belong to."""
-    scale = 1
-    while True:
-        if isinstance(expr, Broadcast):
-            return
-        if isinstance(expr, Pair):
-            if scale != 1:
-                out.add(expr, at * scale)
-                return
-            _walk(expr.left, at // expr.right.size, out)
-            expr, at = expr.right, at % expr.right.size
-        elif isinstance(expr, Stride):
-            expr, scale = expr.inner, scale * expr.n
-            if isinstance(expr, Pair):
-                out.add(expr, at * scale)
-                return
-        elif isinstance(expr, Modulo):
-            expr = expr.inner
-            if isinstance(expr, Pair):
-                out.add(expr, at * scale)
-                return
-        else:
-            out.add(expr, at * scale if scale != 1 else at)
-            return
+def _walk(expr: Mapping, at: Ints, out: Partial, parent: Rank) -> None:
+    """Follows a tidy mapping down to the base expressions its digits belong to."""
+    parts = terms(expr)
+    below = expr.size
+    for part in parts:
+        below //= part.size
+        base, stride, _ = as_digit(part)
+        if isinstance(base, Broadcast):
+            continue
+        here = at if len(parts) == 1 else at // below % part.size
+        out.add(base, here if stride == 1 else here * stride, parent)
 
 
-def _read(base: Mapping, at: Ints, todo: Partial, index: dict[str, Ints]) -> NDArray[np.int8] | None:
+def _read(
+    base: Mapping, at: Ints, todo: Partial, rank: Rank, index: dict[str, Ints]
+) -> NDArray[np.int8] | None:
     """Reads one base expression at its total; gives the padding met there, None when there is none."""
     if isinstance(base, Axis):
         index[base.name] = at
         return _beyond(at, base.size, KIND_OF_PADDING[Padding.TOP])
-    if isinstance(base, Pad):
-        size = base.inner.size
-        _walk(base.inner, np.minimum(at, size - 1), todo)
-        return _beyond(at, size, KIND_OF_PADDING[base.kind])
-    if isinstance(base, Resize):
-        _walk(base.inner, np.minimum(at, base.n - 1), todo)
-        return _beyond(at, base.n, KIND_OF_PADDING[Padding.TOP])
-    assert isinstance(base, Pair)
-    _walk(base, np.minimum(at, base.size - 1), todo)
-    return _beyond(at, base.size, KIND_OF_PADDING[Padding.TOP])
+    inner = base if isinstance(base, Pair | Axis | Broadcast) else base.inner
+    live = base.n if isinstance(base, Resize) else inner.size
+    # where the base is padding it names no cell, so it adds nothing to what it encloses
+    _walk(inner, np.where(at < live, at, 0), todo, rank)
+    return _beyond(at, live, KIND_OF_PADDING[base.kind if isinstance(base, Pad) else Padding.TOP])
 
 
 def _beyond(at: Ints, size: int, kind: int) -> NDArray[np.int8] | None:
@@ -182,9 +163,10 @@ def _beyond(at: Ints, size: int, kind: int) -> NDArray[np.int8] | None:
     return np.where(over, np.int8(kind), np.int8(LIVE)) if over.any() else None
 
 
+@lru_cache(maxsize=4096)
 def _height(e: Mapping) -> int:
     if isinstance(e, Axis | Broadcast):
         return 0
     if isinstance(e, Pair):
-        return 1 + max(_height(e.left), _height(e.right))
+        return 1 + max(_height(t) for t in terms(e))
     return 1 + _height(e.inner)

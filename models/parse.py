@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 
 from models.mapping import Axis, Broadcast, Mapping, MappingError, Modulo, Pad, Padding, Pair, Resize, Stride
 
 MAX_DEPTH = 64
+MAX_TERMS = 256
 MAX_TEXT = 65_536
 MAX_SIZE = 2**63 - 1
 _TOKEN = re.compile(
@@ -16,11 +18,12 @@ _TOKEN = re.compile(
 )
 _PADS = {"#": Padding.TOP, "#{*}": Padding.TOP, "#{0}": Padding.ZERO, "#{!}": Padding.BOTTOM}
 _CLOSING = {"[": "]", "(": ")"}
+_OPERATORS: Dict[str, Callable[[Mapping, int], Mapping]] = {"/": Stride, "%": Modulo, "=": Resize}
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What names mean: axis sizes, named layouts (`{Name}` as an atom) and constants (`{NAME}` as a number)."""
+    """What names mean: axis sizes, layouts (`{Name}` as an atom) and constants (`{NAME}` as a number)."""
 
     axes: Dict[str, int] = field(default_factory=dict)
     layouts: Dict[str, Mapping] = field(default_factory=dict)
@@ -40,22 +43,37 @@ def parse(source: str, scope: Scope | Dict[str, int]) -> Mapping:
         raise MappingError(
             "mapping_too_long", f"mapping text of {len(source)} characters, at most {MAX_TEXT}", 1
         )
-    return _Parser(source, scope).mapping_to_end()
+    out = _Parser(source, scope).mapping_to_end()
+    _check_extent(out)
+    return out
+
+
+def _check_extent(e: Mapping) -> None:
+    """Bounds a tree with its inserted layouts: what follows walks trees by recursion."""
+    leaves, stack = 0, [(e, 0)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise MappingError("mapping_too_deep", f"nested over {MAX_DEPTH} deep", 1)
+        if isinstance(node, Pair):
+            stack += [(node.left, depth), (node.right, depth)]
+        elif not isinstance(node, Axis | Broadcast):
+            stack.append((node.inner, depth + 1))
+        else:
+            leaves += 1
+        if leaves > MAX_TERMS:
+            raise MappingError("mapping_too_long", f"a mapping of over {MAX_TERMS} terms", 1)
 
 
 def _tokens(source: str) -> list[tuple[str, str, int]]:
-    out, at = [], 0
-    while source[at:].strip():
+    out, at, end = [], 0, len(source.rstrip())
+    while at < end:
         m = _TOKEN.match(source, at)
         if m is None:
-            column = at + len(source[at:]) - len(source[at:].lstrip()) + 1
-            raise MappingError(
-                "mapping_syntax",
-                f"unexpected `{source[column - 1]}`",
-                column,
-                source[column - 1],
-                "an axis, a number, an operator or a bracket",
-            )
+            column = end - len(source[at:end].lstrip()) + 1
+            found = source[column - 1]
+            wanted = "an axis, a number, an operator or a bracket"
+            raise MappingError("mapping_syntax", f"unexpected `{found}`", column, found, wanted)
         kind = m.lastgroup or ""
         out.append((kind, m.group(kind), m.start(kind) + 1))
         at = m.end()
@@ -84,12 +102,17 @@ class _Parser:
             parts.append(self.term())
         out = parts[-1]
         for part in reversed(parts[:-1]):
-            out = Pair(part, out)
+            out = self.pair(part, out)
+        return out
+
+    def pair(self, left: Mapping, right: Mapping) -> Mapping:
+        out = Pair(left, right)
         if out.size > MAX_SIZE:
+            _, _, column = self.tokens[self.at]
             raise MappingError(
                 "mapping_too_large",
                 f"a mapping of {out.size} positions",
-                1,
+                column,
                 str(out.size),
                 f"at most {MAX_SIZE}",
             )
@@ -110,7 +133,7 @@ class _Parser:
         try:
             if sign in _PADS:
                 return Pad(inner, n, _PADS[sign])
-            return {"/": Stride, "%": Modulo, "=": Resize}[sign](inner, n)
+            return _OPERATORS[sign](inner, n)
         except MappingError as fault:
             fault.column = column
             raise
@@ -121,7 +144,7 @@ class _Parser:
         if kind == "num":
             return self.bounded(value, column)
         if kind == "name" and value[1:-1] in self.scope.constants:
-            return self.scope.constants[value[1:-1]]
+            return self.bounded(str(self.scope.constants[value[1:-1]]), column)
         raise MappingError(
             "mapping_syntax",
             f"`{sign}` needs a number, found `{value}`",
@@ -132,7 +155,7 @@ class _Parser:
 
     @staticmethod
     def bounded(value: str, column: int) -> int:
-        if len(value) > 19 or not 1 <= int(value) <= MAX_SIZE:
+        if len(value) > len(str(MAX_SIZE)) or not 1 <= int(value) <= MAX_SIZE:
             raise MappingError(
                 "size_out_of_range", f"`{value[:24]}` is not a size", column, value[:24], f"1 to {MAX_SIZE}"
             )
@@ -175,13 +198,13 @@ class _Parser:
             raise MappingError(
                 "unknown_axis", f"axis `{name}` is not declared", column, name, _listed(self.scope.axes)
             )
-        return Axis(name, self.scope.axes[name])
+        return Axis(name, self.bounded(str(self.scope.axes[name]), column))
 
     def layout(self, name: str, column: int) -> Mapping:
         if name in self.scope.layouts:
             return self.scope.layouts[name]
         if name in self.scope.constants:
-            return Broadcast(self.scope.constants[name])
+            return Broadcast(self.bounded(str(self.scope.constants[name]), column))
         raise MappingError(
             "unknown_layout", f"layout `{name}` is not declared", column, name, _listed(self.scope.layouts)
         )

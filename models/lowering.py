@@ -1,0 +1,237 @@
+"""Resolves bases: digits of padded, resized and paired expressions become digits of what these stand on.
+
+All digits of one expression add up to one position of it (domain: section 1), so a base is resolved only with
+every digit of it in view: those of the mapping itself and those of the mappings that stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import gcd
+
+from models.digits import Digit, Factor, Factors, Free, Padded, axes_in, merge, over, peel, walk_digits
+from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, nodes, terms
+from models.tidy import chain
+
+Rewrite = Callable[[Digit], Factors]
+
+
+def lower(lists: Sequence[Factors], past: bool = False) -> list[Factors]:
+    """Rewrites the factors of several mappings of one tensor until no base can be resolved further.
+
+    With `past`, padding is ignored: digits run on past the data, as a sequencer does, and the result holds
+    for live positions only.
+    """
+    state = [settle(factors) for factors in lists]
+    while (change := _next_rewrite(state, past)) is not None:
+        base, rewrite = change
+        state = [settle(_apply(factors, base, rewrite)) for factors in state]
+    return state
+
+
+def settle(factors: Iterable[Factor]) -> Factors:
+    """Merges neighbours and peels padding until nothing changes."""
+    before: list[Factor] = []
+    now = merge(factors)
+    while now != before:
+        before = now
+        now = merge(g for f in now for g in (peel(f) if isinstance(f, Padded) else (f,)))
+    return tuple(now)
+
+
+def _apply(factors: Factors, base: Mapping, rewrite: Rewrite) -> list[Factor]:
+    out: list[Factor] = []
+    for factor in factors:
+        if isinstance(factor, Digit) and factor.base == base:
+            out += rewrite(factor)
+        elif isinstance(factor, Padded):
+            out.append(Padded(tuple(_apply(factor.inner, base, rewrite)), factor.size, factor.kind))
+        else:
+            out.append(factor)
+    return out
+
+
+def _next_rewrite(state: Sequence[Factors], past: bool) -> tuple[Mapping, Rewrite] | None:
+    """The first base, outermost expression first, that can be resolved, and how."""
+    found: dict[Mapping, list[Digit]] = {}
+    for factors in state:
+        for digit in walk_digits(factors):
+            if not isinstance(digit.base, Axis):
+                found.setdefault(digit.base, []).append(digit)
+    kept: set[Mapping] = set()
+    for base in sorted(found, key=height, reverse=True):
+        if base in kept:
+            continue  # a base that stays adds an unknown share to the digits of what it encloses
+        scene = _Scene(state, found, past)
+        shared = bool(axes_in(base))
+        rewrite = _rewrite(base, found[base], scene) if shared else _one_by_one(base, found[base], scene)
+        if rewrite is not None:
+            return base, rewrite
+        kept.update(nodes(base))
+    return None
+
+
+def _one_by_one(base: Mapping, digits: list[Digit], scene: _Scene) -> Rewrite | None:
+    """An expression without an axis has no identity: its digits do not add up."""
+    table = {d: _rewrite(base, [d], scene) for d in digits}
+    if not any(table.values()):
+        return None
+    return lambda d: (d,) if (rewrite := table[d]) is None else rewrite(d)
+
+
+def height(e: Mapping) -> int:
+    """How many levels of operators stand above the axes."""
+    if isinstance(e, Axis | Broadcast):
+        return 0
+    if isinstance(e, Pair):
+        return 1 + max(height(t) for t in terms(e))
+    return 1 + height(e.inner)
+
+
+class _Scene:
+    """What the rewriting of one base may depend on."""
+
+    def __init__(self, state: Sequence[Factors], found: dict[Mapping, list[Digit]], past: bool) -> None:
+        self.state, self.found, self.past = state, found, past
+
+    def free_order(self, base: Mapping) -> bool:
+        """Whether the digits of `base` may be resolved one by one without changing which padding wins.
+
+        With several kinds of padding the major one wins, so the digits must stand together, major first.
+        """
+        return self.past or len(self._kinds()) <= 1 or any(_together(f, base, self.found) for f in self.state)
+
+    def _kinds(self) -> set[Padding]:
+        kinds = {Padding.TOP} if self._overflows() else set()
+        for factors in self.state:
+            kinds |= set(_padding_kinds(factors))
+        return kinds | {n.kind for base in self.found for n in nodes(base) if isinstance(n, Pad)}
+
+    def _overflows(self) -> bool:
+        """Whether a total may pass the end of an axis, a pair or a resized expression: padding top."""
+        if any(not isinstance(n, Pad | Axis | Broadcast) for base in self.found for n in nodes(base)):
+            return True
+        totals: dict[Mapping, int] = {}
+        for factors in self.state:
+            for d in walk_digits(factors):
+                totals[d.base] = totals.get(d.base, 0) + d.stride * (d.size - 1)
+        return any(isinstance(base, Axis) and total >= base.size for base, total in totals.items())
+
+
+def _padding_kinds(factors: Iterable[Factor]) -> Iterable[Padding]:
+    for factor in factors:
+        if isinstance(factor, Padded):
+            yield factor.kind
+            yield from _padding_kinds(factor.inner)
+
+
+def _together(factors: Factors, base: Mapping, found: dict[Mapping, list[Digit]]) -> bool:
+    at = [i for i, f in enumerate(factors) if isinstance(f, Digit) and f.base == base]
+    if len(at) != len(found[base]) or at[-1] - at[0] != len(at) - 1:
+        return False
+    strides = [f.stride for f in factors[at[0] : at[-1] + 1] if isinstance(f, Digit)]
+    return strides == sorted(strides, reverse=True)
+
+
+def reach(digits: Iterable[Digit]) -> int:
+    """The highest total of the digits of one base."""
+    return sum(d.stride * (d.size - 1) for d in digits)
+
+
+def _rewrite(base: Mapping, digits: list[Digit], scene: _Scene) -> Rewrite | None:
+    if isinstance(base, Pad):
+        return _past_pad(base) if scene.past else _rewrite_pad(base, digits, scene)
+    if isinstance(base, Resize):
+        fits = reach(digits) < base.n or scene.past
+        return (lambda d: over(base.inner, d.stride, d.size)) if fits else None
+    if isinstance(base, Pair):
+        return _rewrite_pair(base, digits, scene)
+    return None
+
+
+def _past_pad(base: Pad) -> Rewrite:
+    if isinstance(base.inner, Broadcast):
+        # nothing is read, so what lies past the data must not look like a re-read of it
+        return lambda d: _padded((), d.size, base.kind) if base.inner.size == 1 else (Free(d.size),)
+    return lambda d: over(base.inner, d.stride, d.size)
+
+
+def _rewrite_pad(base: Pad, digits: list[Digit], scene: _Scene) -> Rewrite | None:
+    live, total = base.inner.size, reach(digits)
+    if total < live:
+        return lambda d: over(base.inner, d.stride, d.size)
+    if len(digits) == 1:
+        return lambda d: _padded(over(base.inner, d.stride, -(-live // d.stride)), d.size, base.kind)
+    if scene.free_order(base):
+        border = _clean_border(live, digits)
+        if border is not None:
+            return lambda d: _part(
+                d, border, lambda h: (h,), lambda low: over(base.inner, low.stride, low.size)
+            )
+    shortest = Pad(base.inner, total + 1, base.kind)
+    if base.n != shortest.n and shortest not in scene.found:
+        return lambda d: (Digit(shortest, d.stride, d.size),)
+    return None
+
+
+def _padded(inner: Factors, size: int, kind: Padding) -> Factors:
+    return (Padded(inner, size, kind),)
+
+
+def _clean_border(live: int, digits: list[Digit]) -> int | None:
+    """The highest border below which digits cannot carry into the padding: it divides the live positions."""
+    borders = {gcd(live, b) for d in digits for b in (d.stride, d.stride * d.size)}
+    for border in sorted(borders, reverse=True):
+        if border > 1 and (halves := _halves(digits, border)) is not None and halves:
+            return border
+    return None
+
+
+def _halves(digits: Iterable[Digit], border: int) -> list[Digit] | None:
+    """The parts of the digits below a border; None when a digit straddles it or their total passes it."""
+    lows: list[Digit] = []
+    for d in digits:
+        halves = cut_at(d, border)
+        if halves is None:
+            return None
+        lows += halves[1]
+    return lows if reach(lows) < border else None
+
+
+def cut_at(d: Digit, border: int) -> tuple[list[Digit], list[Digit]] | None:
+    """A digit as a part that reads multiples of `border` and a part below it; None when it straddles."""
+    if d.stride % border == 0:
+        return [d], []
+    if d.stride * (d.size - 1) < border:
+        return [], [d]
+    if border % d.stride or (d.stride * d.size) % border:
+        return None
+    low = border // d.stride
+    return [Digit(d.base, border, d.size // low)], [Digit(d.base, d.stride, low)]
+
+
+def _part(d: Digit, border: int, high: Rewrite, low: Rewrite) -> Factors:
+    highs, lows = cut_at(d, border) or ([d], [])
+    return tuple(f for part in highs for f in high(part)) + tuple(f for part in lows for f in low(part))
+
+
+def _rewrite_pair(base: Pair, digits: list[Digit], scene: _Scene) -> Rewrite | None:
+    """Splits at a border between two terms over which no digit carries, the outermost such border."""
+    if (reach(digits) >= base.size and not scene.past) or not scene.free_order(base):
+        return None
+    parts = terms(base)
+    for i in range(1, len(parts)):
+        right = chain(list(parts[i:]))
+        if _halves(digits, right.size) is not None:
+            return _pair_parts(chain(list(parts[:i])), right)
+    return None
+
+
+def _pair_parts(left: Mapping, right: Mapping) -> Rewrite:
+    border = right.size
+    return lambda d: _part(
+        d,
+        border,
+        lambda high: over(left, high.stride // border, high.size),
+        lambda low: over(right, low.stride, low.size),
+    )
