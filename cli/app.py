@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,14 +16,14 @@ from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
 
 _COMMON = {
     "json": Annotated[bool, typer.Option("--json", help="Print one JSON document, nothing else.")],
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No summary, no progress; faults only.")],
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No summary and no progress; faults only.")],
     "debug": Annotated[bool, typer.Option("--debug", help="Show the details of a defect of tuplan.")],
 }
 
 app = typer.Typer(
     name="tuplan",
     help="Plan kernels for FuriosaAI's Tensor Contraction Processor, run the plans, and prove them.",
-    epilog="Example: tuplan plan examples/gemm.yaml -o gemm.plan.json",
+    epilog="\b\nExample: tuplan plan examples/gemm.yaml -o gemm.plan.json",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -62,7 +61,7 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
     ]
 
     @wraps(command)
-    def run(*, json: bool, quiet: bool, debug: bool, **arguments: Any) -> None:
+    def run(*, json: bool, quiet: bool, debug: bool, **arguments: object) -> None:
         talk = Talk(json=json, quiet=quiet)
         try:
             with terminate_like_interrupt():
@@ -77,7 +76,7 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
 
     run.__signature__ = signature.replace(parameters=[*own, *common])  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in (*own, *common)}
-    del run.__wrapped__  # type: ignore[attr-defined]
+    del run.__wrapped__
     return run
 
 
@@ -109,11 +108,11 @@ for _name, _command, _example in (
     ("simulate", simulate.simulate, "tuplan simulate gemm.plan.json --seed 7"),
     ("map", map_.map_, 'tuplan map --axes A=8,B=61 "A, B # 64" --at 61,64 --equivalent "A, B #{*} 64"'),
     ("cases", cases.cases, "tuplan cases tests/golden/mapping.yaml"),
-    ("rules", rules.rules, "tuplan rules --room collect"),
+    ("rules", rules.rules, "tuplan rules --kind schedule"),
     ("export", export.export, "tuplan export gemm.plan.json --to dot -o gemm.dot"),
     ("schema", schema.schema, "tuplan schema kernel > kernel.schema.json"),
 ):
-    app.command(_name, epilog=f"Example: {_example}")(guarded(_command))
+    app.command(_name, epilog=f"\b\nExample: {_example}")(guarded(_command))
 
 
 def main() -> None:
@@ -122,4 +121,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -25,8 +25,8 @@ def cases(
     report = run_cases(files, options.settings(sets))
     if talk.json:
         talk.document(report.document())
-    else:
+    elif report.failed or not talk.quiet:
         from cli.render_cases import results
 
-        talk.show(results(report))
+        talk.data(results(report))
     return DONE if report.failed == 0 else INVALID

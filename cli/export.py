@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from cli import options
 from cli.talk import DONE, Talk
 
 
-class Format(str, Enum):
+class Format(StrEnum):
     """Formats that can be written."""
 
     dot = "dot"
@@ -20,9 +20,7 @@ class Format(str, Enum):
 
 def export(
     talk: Talk,
-    source: Annotated[
-        Path, typer.Argument(metavar="PLAN", help="Plan file, or a kernel file.", show_default=False)
-    ],
+    source: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan file, or a kernel file.", show_default=False)],
     to: Annotated[Format, typer.Option("--to", help="The format.", show_default=False)],
     output: options.Output = None,
     force: options.Force = False,
@@ -31,8 +29,8 @@ def export(
 
     Of a plan, the times and the values chosen are shown; without -o it goes to standard output.
     """
+    from planner.export import export_dot
     from planner.files import check_output, write_atomic
-    from planner.writers.dot import export_dot
 
     if output is not None:
         check_output(output, to.value, force=force)

@@ -15,7 +15,7 @@ Set = Annotated[
 ]
 Axis = Annotated[
     list[str] | None,
-    typer.Option("--axis", metavar="NAME=SIZE", help="Another size of an axis; repeatable."),
+    typer.Option("--axis", "--axes", metavar="NAME=SIZE", help="Another size of an axis; repeatable."),
 ]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where the output goes.")]
 Force = Annotated[bool, typer.Option("-f", "--force", help="Overwrite FILE whatever it is.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _STATUS = {"optimal": DONE, "feasible": DONE, "infeasible": INVALID, "unknown": UNDECIDED}
 
 
-class Objective(str, Enum):
+class Objective(StrEnum):
     """What shall be least."""
 
     makespan = "makespan"
@@ -83,12 +83,8 @@ def plan(
     alternatives: Annotated[
         bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")
     ] = True,
-    verify: Annotated[
-        bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")
-    ] = True,
-    random: Annotated[
-        bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")
-    ] = False,
+    verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")] = True,
+    random: Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")] = False,
     timings: Annotated[
         Path | None, typer.Option("--timings", metavar="FILE", help="Write the wall time of each phase.")
     ] = None,
@@ -100,6 +96,7 @@ def plan(
     from planner import PlanOptions, Request
     from planner.files import check_output
 
+    del objective  # the makespan is the only one so far; typer has refused any other word
     for path, kind in ((output, "plan"), (timings, "timings")):
         if path is not None:
             check_output(path, kind, force=force)
@@ -150,9 +147,7 @@ def _report(found: Plan | None) -> int:
     return _STATUS[found.status]
 
 
-def _deliver(
-    talk: Talk, found: Plan | None, progress: Progress, output: Path | None, timings: Path | None
-) -> None:
+def _deliver(talk: Talk, found: Plan | None, progress: Progress, output: Path | None, timings: Path | None) -> None:
     """Writes the files first: a summary that cannot be printed must not cost the plan."""
     from planner.files import write_atomic
 

@@ -30,6 +30,15 @@ def _stages(op: Operation, problem: Problem) -> list[tuple[str, ...]]:
     """The stages of the first way to do the operation; other ways differ in what is still to be chosen."""
     stages = problem.programs.get(op.modes[0].program, ()) if op.modes else ()
     return [
-        (op.base, s.step, s.dtype, s.cluster, s.slice, s.time, s.packet, f"{s.steps_cycles:,}" if s.steps_cycles else "")
+        (
+            op.base,
+            s.step,
+            s.dtype,
+            s.cluster,
+            s.slice,
+            s.time,
+            s.packet,
+            f"{s.steps_cycles:,}" if s.steps_cycles else "",
+        )
         for s in stages
     ]

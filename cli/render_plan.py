@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cli.render import picture_width, styled, table, verdict_style
 from cli.render_timeline import ASCII, BLOCKS, timeline
@@ -141,7 +141,7 @@ def _error(values: Values) -> str:
     return f"largest error {values.max_abs_error:.6g} among {values.elements:,} elements"
 
 
-def _long_table(head: tuple[str, ...], rows: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
+def _long_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
     shown = table(head, rows[:MOST_ROWS], right)
     hidden = len(rows) - MOST_ROWS
     return shown + (f"\n... and {hidden:,} more; the plan file has all" if hidden > 0 else "")

@@ -27,8 +27,8 @@ def rules(
     found = [r for r in known.values() if (not only or r.id in only) and kind in (None, r.kind)]
     if talk.json:
         talk.document({"rules": [asdict(r) for r in found]})
-    elif not talk.quiet:
+    else:
         from cli.render import table
 
-        talk.show(table(("rule", "kind", "sentence", "source"), [(r.id, r.kind, r.sentence, r.source) for r in found]))
+        talk.data(table(("rule", "kind", "sentence", "source"), [(r.id, r.kind, r.sentence, r.source) for r in found]))
     return DONE

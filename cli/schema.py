@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,7 +10,7 @@ import typer
 from cli.talk import DONE, Talk
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     """The file formats that have a schema."""
 
     kernel = "kernel"

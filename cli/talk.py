@@ -28,7 +28,7 @@ class Talk:
         """Writes to standard output what the user asked for."""
         _write(sys.stdout, text if text.endswith("\n") else text + "\n")
 
-    def document(self, value: Any) -> None:
+    def document(self, value: Mapping[str, Any]) -> None:
         """Writes a JSON document to standard output."""
         self.data(json_text(value))
 
@@ -64,7 +64,7 @@ class Talk:
         _write(sys.stdout, "")
 
 
-def json_text(value: Mapping[str, Any] | list[Any]) -> str:
+def json_text(value: Mapping[str, Any]) -> str:
     """JSON as this program prints it: two spaces, insertion order, text as it is."""
     return json_module.dumps(value, indent=2, ensure_ascii=False) + "\n"
 

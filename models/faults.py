@@ -26,6 +26,7 @@ ROOMS = (
     "commit",
     "dma",
     "schedule",
+    "request",
 )
 """Rooms of rules in the order in which `tuplan rules` lists them; each is a module of models/rules."""
 

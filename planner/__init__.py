@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from models.faults import Fault, FaultError, Rule, rules
     from models.plan import Plan, Verification
-    from planner.files import read_plan, write_atomic
-    from planner.options import PlanOptions, Request
     from planner.facade import Checked, check, plan, prepare
+    from planner.files import read_plan, write_atomic
+    from planner.inputs import read_inputs
+    from planner.options import PlanOptions, Request
     from planner.schema import json_schema
     from planner.verify import simulate
 
@@ -31,6 +32,7 @@ _HOME = {
     "check": "planner.facade",
     "plan": "planner.facade",
     "prepare": "planner.facade",
+    "read_inputs": "planner.inputs",
     "read_plan": "planner.files",
     "rules": "models.faults",
     "json_schema": "planner.schema",
@@ -48,11 +50,12 @@ __all__ = [
     "Rule",
     "Verification",
     "check",
+    "json_schema",
     "plan",
     "prepare",
+    "read_inputs",
     "read_plan",
     "rules",
-    "json_schema",
     "simulate",
     "write_atomic",
 ]

@@ -41,7 +41,7 @@ def read_bounded(path: Path, limit_bytes: int) -> str:
     """Reads a UTF-8 text file that may be at most `limit_bytes` long.
 
     Raises:
-        FaultError: unreadable_file (missing, a directory, no permission, not UTF-8) or file_too_large.
+        FaultError: unreadable_file (missing, a directory, no permission), file_too_large or file_not_text.
 
     """
     try:
@@ -53,7 +53,8 @@ def read_bounded(path: Path, limit_bytes: int) -> str:
     except OSError as error:
         raise FaultError([_unreadable(path, error.strerror or str(error))]) from None
     except UnicodeDecodeError as error:
-        raise FaultError([_unreadable(path, f"not UTF-8 at byte {error.start}")]) from None
+        message = f"the file is not UTF-8 text: byte {error.start} is none"
+        raise FaultError([Fault(rule="file_not_text", file=str(path), message=message)]) from None
 
 
 def _too_large(path: Path, limit_bytes: int) -> Fault:

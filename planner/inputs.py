@@ -67,7 +67,7 @@ def _read_safetensors(path: Path) -> Arrays:
     from safetensors import SafetensorError, deserialize
 
     try:
-        entries = deserialize(path.read_bytes())
+        entries = deserialize(path.read_bytes())  # type: ignore[no-untyped-call]
     except (OSError, SafetensorError) as error:
         raise _unreadable(path, str(error)) from None
     out = {}

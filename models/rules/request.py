@@ -1,0 +1,24 @@
+"""Rules of what is handed over beside a kernel: hardware, choices, plan files, case files and inputs."""
+
+from __future__ import annotations
+
+from models.faults import Rule
+
+_CLI = "command line page"
+_CASES = "case-file page"
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(id, sentence, source, kind="file")
+    for id, sentence, source in (
+        ("unreadable_preset", "The hardware is a packaged preset or a file in its form.", "kernel-file page"),
+        ("unknown_hardware_path", "A number that is set is a number of the hardware.", _CLI),
+        ("hardware_out_of_range", "A number of the hardware is whole and in its range.", _CLI),
+        ("unknown_choice", "A choice that is fixed or forbidden is a choice of the kernel.", _CLI),
+        ("infeasible", "Under the rules, the hardware and the choices that are fixed, a plan exists.", _CLI),
+        ("plan_form", "A plan file has the form that `tuplan schema plan` prints.", _CLI),
+        ("case_form", "A case file has the form that `tuplan schema cases` prints.", _CASES),
+        ("unknown_engine", "The engine of a case is one of the table.", _CASES),
+        ("unreadable_inputs", "Inputs are a file in the .npz or the safetensors format.", _CLI),
+        ("inputs_mismatch", "The inputs hold one array for each input of the kernel, by its name.", _CLI),
+    )
+)
