@@ -144,6 +144,7 @@ class DMA(_Group):
     partial_tiny_bytes: int = Field(ge=1)
     partial_cap_writes: int = Field(ge=1)
     copy_base_cycles: int = Field(ge=1)
+    peak_bytes_per_cycle: int = Field(ge=1)
 
 
 class Provenance(_Group):
