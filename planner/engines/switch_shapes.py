@@ -30,15 +30,32 @@ TAKES: dict[str, tuple[str, ...]] = {
 REGULAR = tuple(kind for kind in TAKES if kind != "CustomBroadcast")
 
 
+Sources = tuple[int | None, ...]
+"""The input bit that feeds each output bit, lowest first; None for a broadcast slot or a bit filled from Time."""
+
+_LOW: dict[str, Callable[[int, int], Sources]] = {
+    "Forwarding": lambda k1, k0: tuple(range(k0 + k1)),
+    "Broadcast01": lambda k1, k0: (None,) * (k0 + k1),
+    "Broadcast1": lambda k1, k0: (*range(k0), *(None,) * k1),
+    "Transpose": lambda k1, k0: (*range(k0, k0 + k1), *range(k0)),
+    "InterTranspose": lambda k1, k0: (*range(k0), *(None,) * k1),
+    "TransposedBroadcast1": lambda k1, k0: (*range(k0, k0 + k1), *(None,) * k0),
+}
+"""Sources inside a sub-ring of 2^(k1 + k0) slices; the bits above are slice2 and stay."""
+
+
+def sources(kind: str, k1: int, k0: int, bits: int) -> Sources:
+    """Sources of all output bits of a regular configuration with slice1 = 2^k1 and slice0 = 2^k0."""
+    return (*_LOW[kind](k1, k0), *range(k0 + k1, bits))
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a regular configuration makes of an input.
-
-    `sources[b]` is the input bit that feeds output bit b, None for a broadcast slot or a bit filled from Time
-    (`from_time`); `out_slice` shows slots as numbers.
+    """What a regular configuration makes of an input; `out_slice` shows slots as numbers, `from_time` is what
+    Time gives to Slice.
     """
 
-    sources: tuple[int | None, ...]
+    sources: Sources
     moved: tuple[Moved, ...]
     out_slice: Mapping
     out_time: Mapping
@@ -84,47 +101,46 @@ class _Cut:
     def moved0(self) -> Moved:
         return Moved(tuple(reversed(range(self.k0))), 1 << self.k0)
 
-    def straight(self, low: int) -> list[int]:
-        return list(range(low, self.bits))
+    def sources(self, kind: str) -> Sources:
+        return sources(kind, self.k1, self.k0, self.bits)
 
 
 def _forwarding(cut: _Cut) -> Shape:
-    return Shape(tuple(range(cut.bits)), (), cut.stream.slice, cut.stream.time)
+    return Shape(cut.sources("Forwarding"), (), cut.stream.slice, cut.stream.time)
 
 
 def _broadcast01(cut: _Cut) -> Shape:
     time1 = cut.stream.time.size // cut.time0
-    sources = (*[None] * (cut.k0 + cut.k1), *cut.straight(cut.k0 + cut.k1))
     out_time = joined(cut.time(cut.time0, time1), cut.slice1, cut.time(1, cut.time0), cut.slice0)
     out_slice = joined(cut.slice2, Broadcast(1 << cut.k1), Broadcast(1 << cut.k0))
-    return Shape(sources, (cut.moved1(), cut.moved0()), out_slice, out_time, settings={"time1": time1})
+    moved = (cut.moved1(), cut.moved0())
+    return Shape(cut.sources("Broadcast01"), moved, out_slice, out_time, settings={"time1": time1})
 
 
 def _broadcast1(cut: _Cut) -> Shape:
-    sources = (*range(cut.k0), *[None] * cut.k1, *cut.straight(cut.k0 + cut.k1))
     out_slice = joined(cut.slice2, Broadcast(1 << cut.k1), cut.slice0)
-    return Shape(sources, (cut.moved1(),), out_slice, joined(cut.stream.time, cut.slice1))
+    out_time = joined(cut.stream.time, cut.slice1)
+    return Shape(cut.sources("Broadcast1"), (cut.moved1(),), out_slice, out_time)
 
 
 def _transpose(cut: _Cut) -> Shape:
-    sources = (*range(cut.k0, cut.k0 + cut.k1), *range(cut.k0), *cut.straight(cut.k0 + cut.k1))
-    return Shape(sources, (), joined(cut.slice2, cut.slice0, cut.slice1), cut.stream.time)
+    out_slice = joined(cut.slice2, cut.slice0, cut.slice1)
+    return Shape(cut.sources("Transpose"), (), out_slice, cut.stream.time)
 
 
 def _inter_transpose(cut: _Cut) -> Shape:
     slice1 = 1 << cut.k1
     time1, time2 = cut.time(cut.time0, slice1), cut.stream.time.size // (slice1 * cut.time0)
-    sources = (*range(cut.k0), *[None] * cut.k1, *cut.straight(cut.k0 + cut.k1))
     out_time = joined(cut.time(cut.time0 * slice1, time2), cut.time(1, cut.time0), cut.slice1)
     out_slice = joined(cut.slice2, time1, cut.slice0)
     settings = {"time1": slice1, "time2": time2}
-    return Shape(sources, (cut.moved1(),), out_slice, out_time, time1, settings)
+    return Shape(cut.sources("InterTranspose"), (cut.moved1(),), out_slice, out_time, time1, settings)
 
 
 def _transposed_broadcast1(cut: _Cut) -> Shape:
-    sources = (*range(cut.k0, cut.k0 + cut.k1), *[None] * cut.k0, *cut.straight(cut.k0 + cut.k1))
     out_slice = joined(cut.slice2, Broadcast(1 << cut.k0), cut.slice1)
-    return Shape(sources, (cut.moved0(),), out_slice, joined(cut.stream.time, cut.slice0))
+    out_time = joined(cut.stream.time, cut.slice0)
+    return Shape(cut.sources("TransposedBroadcast1"), (cut.moved0(),), out_slice, out_time)
 
 
 _MAKE: dict[str, Callable[[_Cut], Shape]] = {

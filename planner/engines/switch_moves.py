@@ -1,0 +1,229 @@
+"""Which configurations bring a stream into a wanted Slice, and with which Time: the choices of a switch step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from math import isqrt, prod
+
+from models.digits import Digit, Free
+from models.faults import Finding
+from models.kernel import AUTO, Switch, SwitchConfig
+from models.layout import Stream
+from models.mapping import Mapping
+from models.parse import parse
+from planner.engines.base import Ground, Outcome
+from planner.engines.switch import law, size_findings
+from planner.engines.switch_bits import Bit, Lowered, joined
+from planner.engines.switch_custom import plan_slices, route_custom
+from planner.engines.switch_moved import shortest
+from planner.engines.switch_routing import derived_ring
+from planner.engines.switch_shapes import REGULAR, TAKES, sources
+from planner.engines.switch_slots import lowered_input, lowered_output
+
+MOST_CUTS = 64
+"""With more divisors of Time than this, time0 is tried at borders of its factors and at powers of two only."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchCandidate:
+    """One legal way to do a switch: `label` names it for people, `out` is what leaves."""
+
+    config: SwitchConfig
+    out: Stream
+    outcome: Outcome
+    label: str
+
+
+def label(config: SwitchConfig) -> str:
+    """Kind and parameters, as `Transpose(slice1=32, slice0=2)`."""
+    given = [f"{n}={getattr(config, n)}" for n in TAKES[config.kind] if getattr(config, n) is not None]
+    return f"{config.kind}({', '.join(given)})" if given else config.kind
+
+
+def candidates(
+    ground: Ground, stream: Stream, switch: Switch, wanted_slice: Mapping | None = None
+) -> list[SwitchCandidate]:
+    """Every configuration that gives the step's Slice, and its Time where stated, by kind and parameters.
+
+    For `switch: auto` the Slice is `wanted_slice`; without one the stream can only be forwarded. A stated
+    configuration leaves open only the parameters that it does not give.
+    """
+    out_slice = wanted_slice if switch.slice is None else parse(switch.slice, ground.axes)
+    if out_slice is None:
+        out_slice = stream.slice
+    out_time = None if switch.slice is None or switch.time == AUTO else parse(switch.time, ground.axes)
+    fixed = switch.config if isinstance(switch.config, SwitchConfig) else None
+    return moves(ground, stream, out_slice, out_time, fixed)
+
+
+def moves(
+    ground: Ground,
+    stream: Stream,
+    out_slice: Mapping,
+    out_time: Mapping | None,
+    fixed: SwitchConfig | None = None,
+) -> list[SwitchCandidate]:
+    """Every legal configuration from a stream to a Slice and, where given, a Time."""
+    if size_findings(ground.hardware, stream, out_slice):
+        return []
+    out: list[SwitchCandidate] = []
+    for config, time in _tries(stream, out_slice, out_time):
+        if fixed is not None and not _fits(config, fixed):
+            continue
+        outcome = law(ground, stream, out_slice, time, config)
+        if outcome.ok and outcome.stream is not None:
+            out.append(SwitchCandidate(config, outcome.stream, outcome, label(config)))
+    return out
+
+
+def _fits(config: SwitchConfig, fixed: SwitchConfig) -> bool:
+    given = fixed.model_dump(exclude_none=True)
+    return all(getattr(config, name) == value for name, value in given.items())
+
+
+def undominated(found: Sequence[SwitchCandidate]) -> list[SwitchCandidate]:
+    """Leaves out what another candidate with the same output does in no more steps, holding no more contexts."""
+    best: dict[tuple[Mapping, bool], SwitchCandidate] = {}
+    for one in sorted(found, key=lambda c: (c.outcome.steps, len(c.outcome.settings["occupies"]))):
+        custom = one.config.kind == "CustomBroadcast"
+        cheaper = best.get((one.out.time, False))
+        if cheaper is None or (not custom and cheaper.outcome.steps > one.outcome.steps):
+            best.setdefault((one.out.time, custom), one)
+    return [c for c in found if c is best.get((c.out.time, c.config.kind == "CustomBroadcast"))]
+
+
+def _tries(
+    stream: Stream, out_slice: Mapping, out_time: Mapping | None
+) -> Iterator[tuple[SwitchConfig, Mapping | None]]:
+    """Configurations worth asking the law about, with the Time to ask for."""
+    held = lowered_input(stream)
+    out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
+    for kind, k1, k0 in _grid(len(held.slice)):
+        if mismatches(kind, k1, k0, held.slice, out.slice) == 0:
+            for time0 in time0_values(kind, k1, k0, held, out, out_time is not None):
+                yield configured(kind, k1, k0, time0), out_time
+    for time in [out_time] if out_time is not None else _custom_times(stream, out_slice):
+        found = route_custom(stream, out_slice, time)
+        if found is not None:
+            yield SwitchConfig(kind="CustomBroadcast", ring_size=derived_ring(found[0])), time
+
+
+def _custom_times(stream: Stream, out_slice: Mapping) -> list[Mapping]:
+    """What a custom configuration can make of Time: padding that moves is cut off or comes along whole."""
+    items = plan_slices(stream, out_slice).leaving
+    ways = [
+        (shortest(i), i.mapping) if 1 < i.needed < i.factor.size else (shortest(i),)
+        for i in items
+    ]  # fmt: skip
+    return [joined(stream.time, *way) for way in product(*ways)]
+
+
+@lru_cache(maxsize=16)
+def _grid(bits: int) -> tuple[tuple[str, int, int], ...]:
+    """Every regular kind with every cut of the slice number, small rings first."""
+    cuts = [(k1, ring - k1) for ring in range(bits + 1) for k1 in range(ring + 1)]
+    return (("Forwarding", 0, 0), *((kind, k1, k0) for kind in REGULAR[1:] for k1, k0 in cuts))
+
+
+def configured(kind: str, k1: int, k0: int, time0: int) -> SwitchConfig:
+    """The configuration record for exponents of slice1 and slice0."""
+    values = {"slice1": 1 << k1, "slice0": 1 << k0, "time0": time0}
+    return SwitchConfig.model_validate({"kind": kind} | {n: values[n] for n in TAKES[kind]})
+
+
+def mismatches(kind: str, k1: int, k0: int, held: Sequence[Bit], out: Sequence[Bit]) -> int:
+    """Output bits that a regular configuration would feed otherwise, or slots that hold what Slice already had."""
+    wrong = 0
+    for bit, source in zip(out, sources(kind, k1, k0, len(held)), strict=True):
+        if source is None:
+            wrong += bit.base is not None and bit in held
+        else:
+            wrong += bit != held[source]
+    return wrong
+
+
+def time0_values(kind: str, k1: int, k0: int, held: Lowered, out: Lowered, stated: bool) -> list[int]:
+    """Values of time0 that may fit; those of a stated Time are read off it."""
+    if "time0" not in TAKES[kind]:
+        return [1]
+    size = prod(f.size for f in held.time)
+    if kind == "InterTranspose":
+        found = _places(out.slice[k0], held.time) if k1 else None
+    else:
+        found = _places(held.slice[k0], out.time) if k1 and stated else None
+        if found is not None:
+            found = [at >> k0 for at in found if at % (1 << k0) == 0]
+    step = 1 << k1 if kind == "InterTranspose" else 1
+    return [n for n in (_cuts(held.time, size) if found is None else found) if n and size % (n * step) == 0]
+
+
+def _places(bit: Bit, time: Sequence[Digit | Free]) -> list[int] | None:
+    """How many time steps stand inside of a bit's digit, wherever it stands; None for a bit without digit."""
+    if bit.base is None:
+        return None
+    out, below = [], 1
+    for factor in reversed(time):
+        if isinstance(factor, Digit) and factor.base == bit.base:
+            inside, rest = divmod(bit.stride, factor.stride)
+            if not rest and inside < factor.size:
+                out.append(below * inside)
+        below *= factor.size
+    return out
+
+
+def _cuts(time: Sequence[Digit | Free], size: int) -> tuple[int, ...]:
+    borders, below = {1, size}, 1
+    for factor in reversed(time):
+        below *= factor.size
+        borders.add(below)
+    return _divisors(size, frozenset(borders))
+
+
+@lru_cache(maxsize=256)
+def _divisors(size: int, borders: frozenset[int]) -> tuple[int, ...]:
+    powers = {1 << k for k in range(size.bit_length()) if size % (1 << k) == 0}
+    small = [d for d in range(1, min(isqrt(size), MOST_TRIED) + 1) if size % d == 0]
+    every = {d for s in small for d in (s, size // s)}
+    if isqrt(size) > MOST_TRIED or len(every) > MOST_CUTS:
+        return tuple(sorted(borders | powers))
+    return tuple(sorted(every))
+
+
+MOST_TRIED = 4096
+"""Divisors are looked for up to here; a Time of more than its square steps counts as one with many."""
+
+
+def reasons(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> dict[str, Finding]:
+    """For each kind that does not give this output, the rule that stops it and the nearest legal output."""
+    wrong_size = size_findings(ground.hardware, stream, out_slice)
+    if wrong_size:
+        return dict.fromkeys(TAKES, wrong_size[0])
+    legal = {c.config.kind for c in moves(ground, stream, out_slice, out_time)}
+    out: dict[str, Finding] = {}
+    for kind in TAKES:
+        if kind not in legal:
+            config = _closest(kind, stream, out_slice, out_time)
+            findings = law(ground, stream, out_slice, out_time, config).findings
+            out[kind] = findings[0]
+    return out
+
+
+def _closest(kind: str, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> SwitchConfig:
+    """The parameters under which a kind comes nearest to an output that it cannot give."""
+    if kind == "CustomBroadcast":
+        found = route_custom(stream, out_slice, out_time)
+        ring = stream.slice.size if found is None else derived_ring(found[0])
+        return SwitchConfig(kind="CustomBroadcast", ring_size=ring)
+    held = lowered_input(stream)
+    out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
+    tried = [
+        (mismatches(kind, k1, k0, held.slice, out.slice), k1 == 0 or k0 == 0, k1 + k0, k1, k0)
+        for other, k1, k0 in _grid(len(held.slice))
+        if other == kind
+    ]
+    _, _, _, k1, k0 = min(tried)
+    times = time0_values(kind, k1, k0, held, out, out_time is not None)
+    return configured(kind, k1, k0, times[0] if times else 1)
