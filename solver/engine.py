@@ -1,0 +1,90 @@
+"""Runs CP-SAT: parameters, limits, and stopping from outside."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+from solver.solution import Options
+
+SMALL_CONSTRAINTS = 60
+"""Constraints up to which searching at once is quicker than presolve, probing and linear relaxation."""
+
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: the solver with its values, its verdict, and whether it was stopped from outside."""
+
+    solver: cp_model.CpSolver
+    status: int
+    interrupted: bool
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a schedule."""
+        return self.status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+
+
+def run(
+    cp: cp_model.CpModel,
+    options: Options,
+    *,
+    on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Run:
+    """Solves in a thread of its own, so that Ctrl-C and `stop` end the search and not the program."""
+    solver = cp_model.CpSolver()
+    configure(solver, options, small=len(cp.proto.constraints) <= SMALL_CONSTRAINTS)
+    if stop is None and on_solution is None and threading.current_thread() is not threading.main_thread():
+        return Run(solver, solver.solve(cp), interrupted=False)
+    callback = None if on_solution is None else _Callback(on_solution)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(solver.solve, cp, callback)
+        interrupted = _wait(future, solver, stop)
+        return Run(solver, future.result(), interrupted)
+
+
+def _wait(future: Future[int], solver: cp_model.CpSolver, stop: threading.Event | None) -> bool:
+    interrupted = False
+    while not future.done():
+        try:
+            wait([future], POLL_SECONDS)
+        except KeyboardInterrupt:
+            interrupted = True
+        interrupted = interrupted or (stop is not None and stop.is_set())
+        if interrupted and not future.done():
+            solver.stop_search()
+    return interrupted
+
+
+def configure(solver: cp_model.CpSolver, options: Options, *, small: bool) -> None:
+    """Sets limits, seed and what the size of the model calls for."""
+    p = solver.parameters
+    p.random_seed = options.seed
+    p.num_workers = options.workers
+    p.catch_sigint_signal = False
+    if options.workers == 1:
+        p.max_deterministic_time = options.time_limit_seconds
+    else:
+        p.max_time_in_seconds = options.time_limit_seconds
+    if small:
+        p.cp_model_presolve = False
+        p.cp_model_probing_level = 0
+        p.linearization_level = 0
+        p.symmetry_level = 0
+
+
+class _Callback(cp_model.CpSolverSolutionCallback):
+    def __init__(self, action: Callable[[cp_model.CpSolverSolutionCallback], None]) -> None:
+        super().__init__()
+        self._action = action
+
+    def on_solution_callback(self) -> None:
+        """Hands every better solution on."""
+        self._action(self)

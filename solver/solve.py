@@ -1,0 +1,256 @@
+"""From a problem to a solution: wiring only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from itertools import combinations
+
+from ortools.sat.python import cp_model
+
+from models.graph import Problem
+from models.plan import Status, StoppedBy
+from solver.addresses import NoRowsError, Placement, lifetimes, with_places
+from solver.bound import Bound, bound
+from solver.engine import Run, run
+from solver.explain import explain
+from solver.index import Index
+from solver.list_schedule import list_schedules
+from solver.model import Model, build
+from solver.narrow import Fixed, Forbidden, hopeless, narrow, undominated
+from solver.shift import left_shift
+from solver.solution import BitmapLoad, Options, Solution, Stats
+from solver.validate import validate
+from solver.variables import Window
+
+SMALL_OPERATIONS = 48
+"""Beyond so many operations a first plan that meets the bound is not handed to CP-SAT to be proved again."""
+
+MAX_CUTS = 50
+
+Callback = Callable[[Solution], None]
+
+
+def solve(
+    problem: Problem,
+    options: Options = Options(),  # noqa: B008  # frozen, holds no state
+    *,
+    fixed: Fixed | None = None,
+    forbidden: Forbidden = (),
+    hint: Solution | None = None,
+    on_solution: Callback | None = None,
+    stop: threading.Event | None = None,
+) -> Solution:
+    """The schedule with the least makespan, every open choice decided.
+
+    Args:
+        problem: operations with modes, edges, buffers, hardware.
+        options: limits, workers, seed.
+        fixed: values by (operation or its base, field) that must be taken; field `region` is that of the stored tensor.
+        forbidden: (operation or its base, field, value) that must not be taken.
+        hint: a solution of a similar problem to start from.
+        on_solution: called with every better solution, from another thread.
+        stop: set it to end the search; the best solution so far is returned, `stopped_by` interrupt.
+
+    Raises:
+        ValueError: a fixed or forbidden choice does not exist.
+
+    """
+    left = narrow(problem, fixed or {}, forbidden)
+    index = Index(undominated(left))
+    if index.order is None or hopeless(index):
+        return _none(problem, options, fixed or {}, forbidden, 0)
+    search = _Search(index, options, on_solution, stop)
+    found = search.run(hint)
+    if found.status == "infeasible":
+        return _none(problem, options, fixed or {}, forbidden, found.lower_bound, found.stats)
+    return found
+
+
+def _none(
+    problem: Problem, options: Options, fixed: Fixed, forbidden: Forbidden, lower: int, stats: Stats | None = None
+) -> Solution:
+    why = explain(problem, options, fixed=fixed, forbidden=forbidden)
+    guards = why.guards if why is not None else ()
+    return Solution(
+        "infeasible", "proof", None, lower, stats=stats or Stats(version=version("ortools")), infeasible=guards
+    )
+
+
+@dataclass(slots=True)
+class _Search:
+    index: Index
+    options: Options
+    on_solution: Callback | None
+    stop: threading.Event | None
+
+    def run(self, hint: Solution | None) -> Solution:
+        """The best solution, with addresses."""
+        known = bound(self.index)
+        first = self._first(known, hint)
+        if first is not None:
+            self._tell(first)
+            if first.makespan == known.makespan and len(self.index.ops) > SMALL_OPERATIONS:
+                return replace(first, status="optimal", stopped_by="proof", lower_bound=known.makespan, stats=_stats())
+        return self._improve(known, first)
+
+    def _first(self, known: Bound, hint: Solution | None) -> Solution | None:
+        best: Solution | None = None
+        for candidate in self._candidates(known, hint):
+            shifted = self._placed(candidate)
+            if shifted is not None and (best is None or (shifted.makespan or 0) < (best.makespan or 0)):
+                best = shifted
+            if best is not None and best.makespan == known.makespan:
+                break
+        return best
+
+    def _candidates(self, known: Bound, hint: Solution | None) -> Iterable[Solution]:
+        if hint is not None and _same_choices(self.index, hint):
+            yield replace(hint, regions={}, addresses={})
+        yield from list_schedules(self.index, known)
+
+    def _placed(self, solution: Solution) -> Solution | None:
+        """The solution with places and the earliest starts; None when it is not one of this problem."""
+        try:
+            placed, placement = with_places(self.index, solution, self.options)
+        except NoRowsError:
+            return None
+        if placement.conflict:
+            return None
+        shifted = left_shift(self.index, placed)
+        return None if validate(self.index.problem, shifted) else shifted
+
+    def _tell(self, solution: Solution) -> None:
+        if self.on_solution is not None:
+            self.on_solution(replace(solution, stats=_stats()))
+
+    def _improve(self, known: Bound, first: Solution | None) -> Solution:
+        model = build(self.index, self._window(known, first))
+        cuts, lower, exact, spent = 0, known.makespan, True, Stats()
+        while True:
+            if first is not None:
+                model.variables.hint(first)
+            done = run(model.cp, self.options, on_solution=self._callback(model), stop=self.stop)
+            spent = _add(spent, done, cuts)
+            if exact and done.status != cp_model.INFEASIBLE:
+                lower = max(lower, round(done.solver.best_objective_bound))
+            if not done.found:
+                return self._without(done, first, lower, spent, exact=exact)
+            found, placement = with_places(self.index, _read(model, done.solver.value), self.options)
+            if not placement.conflict:
+                return self._answer(left_shift(self.index, found), done, lower, spent, exact=exact)
+            cuts, exact = cuts + 1, exact and placement.proven
+            if cuts > MAX_CUTS:
+                return self._without(done, first, lower, spent, exact=False)
+            _cut(model, self.index, _read(model, done.solver.value), placement)
+
+    def _window(self, known: Bound, first: Solution | None) -> Window:
+        upper = first.makespan if first is not None and first.makespan is not None else _horizon(self.index)
+        return Window(known.heads, known.tails, known.makespan, max(upper, known.makespan))
+
+    def _callback(self, model: Model) -> Callable[[cp_model.CpSolverSolutionCallback], None] | None:
+        if self.on_solution is None:
+            return None
+
+        def tell(found: cp_model.CpSolverSolutionCallback) -> None:
+            placed = self._placed(_read(model, found.value))
+            if placed is not None:
+                self._tell(placed)
+
+        return tell
+
+    def _answer(self, found: Solution, done: Run, lower: int, stats: Stats, *, exact: bool) -> Solution:
+        proven = found.makespan == lower or (exact and done.status == cp_model.OPTIMAL)
+        lower = found.makespan or lower if proven else lower
+        return replace(
+            found,
+            status="optimal" if proven else "feasible",
+            stopped_by=_reason(done, proven=proven),
+            lower_bound=lower,
+            stats=stats,
+        )
+
+    def _without(self, done: Run, first: Solution | None, lower: int, stats: Stats, *, exact: bool) -> Solution:
+        """No new plan: the first one stands, or there is none, or nothing is known."""
+        proven = done.status == cp_model.INFEASIBLE and exact
+        if first is not None:
+            # Infeasible within the first plan's makespan cannot be: its own order satisfies every rule.
+            return replace(
+                first, status="feasible", stopped_by=_reason(done, proven=False), lower_bound=lower, stats=stats
+            )
+        status: Status = "infeasible" if proven else "unknown"
+        return Solution(status, _reason(done, proven=proven), None, lower, stats=stats)
+
+
+def _reason(done: Run, *, proven: bool) -> StoppedBy:
+    if proven:
+        return "proof"
+    return "interrupt" if done.interrupted else "time_limit"
+
+
+def _horizon(index: Index) -> int:
+    """A makespan that running everything one after the other does not exceed."""
+    hardware = index.hardware
+    work = sum(max((m.cycles for m in o.modes), default=0) for o in index.ops.values())
+    loads = sum(any(m.bitmap for m in o.modes) for o in index.ops.values()) * hardware.switch.bitmap_load_cycles
+    lags = sum(max(e.lag_cycles, 0) for e in index.problem.edges)
+    return hardware.kernel.first_start_cycles + work + loads + lags + hardware.kernel.final_sync_cycles
+
+
+def _same_choices(index: Index, hint: Solution) -> bool:
+    """Whether a solution names the modes of this problem."""
+    known = {o.name: {m.id for m in o.modes} for o in index.ops.values()}
+    return all(mode in known.get(op, ()) for op, mode in hint.modes.items()) and bool(hint.starts)
+
+
+def _read(model: Model, value: Callable[[cp_model.LinearExprT], int]) -> Solution:
+    """Starts, modes, regions and loads that the model decided."""
+    variables = model.variables
+    modes = {}
+    for task in variables.tasks():
+        for mode_id, literal in task.modes.items():
+            if literal is None or value(literal):
+                modes[task.op.name] = mode_id
+    names = {o.name: {m.id: m for m in o.modes} for o in variables.index.ops.values()}
+    loads = [
+        BitmapLoad(op, names[op][modes[op]].bitmap or "", value(load.start), value(load.end))
+        for op, load in variables.loads.items()
+        if load.present is not None and value(load.present)
+    ]
+    regions = {
+        place: (region, value(variables.rows[place, region]))
+        for (place, region), literal in variables.regions.items()
+        if value(literal)
+    }
+    starts = {t.op.name: value(t.start) for t in variables.tasks() if t.op.name in modes}
+    makespan = value(variables.makespan)
+    return Solution("feasible", "time_limit", makespan, 0, starts, modes, regions, loads=tuple(loads))
+
+
+def _cut(model: Model, index: Index, found: Solution, placement: Placement) -> None:
+    """Of the places that could not be put, two that were alive together must be parted."""
+    file = next(p.file for p in index.places if p.name == placement.conflict[0])
+    lives = lifetimes(index, found, file)
+    parted = [
+        literal
+        for a, b in combinations(placement.conflict, 2)
+        if lives[a][0] < lives[b][1] and lives[b][0] < lives[a][1]
+        for literal in (model.variables.before(a, b), model.variables.before(b, a))
+    ]
+    model.cp.add_bool_or(parted)
+
+
+def _stats() -> Stats:
+    return Stats(version=version("ortools"))
+
+
+def _add(stats: Stats, done: Run, cuts: int) -> Stats:
+    return Stats(
+        version=version("ortools"),
+        deterministic_time=round(stats.deterministic_time + done.solver.deterministic_time, 6),
+        branches=stats.branches + done.solver.num_branches,
+        conflicts=stats.conflicts + done.solver.num_conflicts,
+        cuts=cuts,
+    )
