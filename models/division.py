@@ -15,6 +15,7 @@ from models.digits import (
     cuttable,
     merge,
     open_factors,
+    pull,
     size_of,
 )
 from models.lowering import lower
@@ -33,7 +34,11 @@ def split(e: Mapping, size: int) -> tuple[Mapping, Mapping] | None:
     None when the cut falls inside a factor that cannot be cut there. A cut inside padding gives digits of the
     padded expression.
     """
-    factors = _settled(e)
+    peeled = lower([open_factors(e)])[0]
+    return _split(peeled, size) or _split(pull(peeled), size)
+
+
+def _split(factors: Factors, size: int) -> tuple[Mapping, Mapping] | None:
     for i in range(len(factors), -1, -1):
         inner = size_of(factors[i:])
         if inner == size:
@@ -49,10 +54,6 @@ def _split_inside(factors: Factors, i: int, inner_size: int, size: int) -> tuple
     (middle,) = cuttable(factors[i : i + 1])
     outer, inner = cut(middle, inner_size)
     return _two_terms((*factors[:i], *outer), (*inner, *factors[i + 1 :]))
-
-
-def _settled(e: Mapping) -> Factors:
-    return lower([open_factors(e)])[0]
 
 
 def _two_terms(outer: Factors, inner: Factors) -> tuple[Mapping, Mapping]:
@@ -99,7 +100,8 @@ def divide(dividend: Mapping, part: Mapping) -> Mapping | None:
 
     The digits of `part` must stand in it in their order, other digits may stand between them. Padding is
     carved whole or by digits of its padded expression. The positions of the remainder and of `part` side by
-    side meet every cell of `dividend` exactly once. None when some digit of `part` is not there.
+    side meet every live cell of `dividend` as often as `dividend` does. None when some digit of `part` is not
+    there.
     """
     if dividend.size % part.size:
         return None

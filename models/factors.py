@@ -15,7 +15,7 @@ from models import cells as _cells
 from models.digits import Digit, Factor, Factors, Free, Padded, as_terms, open_factors, pull, size_of
 from models.division import common_refinement, digits, divide, split
 from models.lowering import lower
-from models.mapping import Mapping, text
+from models.mapping import Axis, Mapping, text
 from models.tidy import chain, tidy
 from models.walks import contiguous_walk
 
@@ -57,11 +57,26 @@ def equivalent(a: Mapping, b: Mapping) -> bool | None:
         return False
     if tidy(a) == tidy(b) or normal(a) == normal(b):
         return True
-    if _differ_at(a, b, _probes(a, b)):
+    if (_plain(normal(a)) and _plain(normal(b))) or _differ_at(a, b, _probes(a, b)):
         return False
     if a.size > MOST_CELLS:
         return None
     return not _differ_at(a, b, np.arange(a.size, dtype=np.int64))
+
+
+def _plain(factors: Factors) -> bool:
+    """Whether every position is live and names an index per axis that is linear in the factors.
+
+    Such lists have the same cells only if they are equal: the first position after each border shows where the
+    border is, since neighbours that read on were merged, and the steps within show axis and stride.
+    """
+    reach: dict[Mapping, int] = {}
+    for factor in factors:
+        if isinstance(factor, Padded):
+            return False
+        if isinstance(factor, Digit):
+            reach[factor.base] = reach.get(factor.base, 0) + factor.stride * (factor.size - 1)
+    return all(isinstance(base, Axis) and total < base.size for base, total in reach.items())
 
 
 def clear_caches() -> None:

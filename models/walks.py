@@ -11,6 +11,7 @@ from models.mapping import Axis, Mapping, terms
 from models.tidy import chain
 
 Entry = tuple[int, int]
+Used = dict[Digit, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,15 @@ def contiguous_walk(target: Sequence[Mapping], source: Mapping) -> list[Entry] |
     not linear in a digit.
     """
     held = _held(lower([open_factors(source)], past=True)[0])
-    lacks = axes_in(source)
-    return _walk(lower([open_factors(chain(list(target)))], past=True)[0], held, lacks)
+    axes = axes_in(source)
+    used: Used = {}
+    out = _walk(lower([open_factors(chain(list(target)))], past=True)[0], held, axes, used)
+    return None if any(_carries(d, total) for d, total in used.items()) else out
+
+
+def _carries(held: Digit, total: int) -> bool:
+    """Whether digits of the target that share a digit of the source may pass its end while they are live."""
+    return total >= held.size and held.stride * held.size < held.base.size
 
 
 def _held(factors: Factors) -> list[_Held]:
@@ -48,11 +56,11 @@ def _held(factors: Factors) -> list[_Held]:
     return out
 
 
-def _walk(factors: Factors, held: list[_Held], axes: frozenset[str]) -> list[Entry] | None:
+def _walk(factors: Factors, held: list[_Held], axes: frozenset[str], used: Used) -> list[Entry] | None:
     out: list[Entry] = []
     for factor in reversed(factors):
         if isinstance(factor, Digit):
-            entries = _entries(factor, held, axes)
+            entries = _entries(factor, held, axes, used)
             if entries is None:
                 return None
         elif isinstance(factor, Padded):
@@ -74,7 +82,7 @@ def _merged(entries: list[Entry]) -> list[Entry]:
     return out
 
 
-def _entries(digit: Digit, held: list[_Held], axes: frozenset[str]) -> list[Entry] | None:
+def _entries(digit: Digit, held: list[_Held], axes: frozenset[str], used: Used) -> list[Entry] | None:
     """The entries of one digit of the target, outermost first."""
     if not axes_in(digit.base) & axes:
         return [(digit.size, 0)]
@@ -86,7 +94,9 @@ def _entries(digit: Digit, held: list[_Held], axes: frozenset[str]) -> list[Entr
             return _through_parts(digit, held, axes)
         skip = stride // found.digit.stride
         capacity = -(-found.digit.size // skip)
-        if min(size, -(-digit.base.size // stride)) <= capacity:
+        live = min(size, -(-digit.base.size // stride))
+        used[found.digit] = used.get(found.digit, 0) + skip * (min(live, capacity) - 1)
+        if live <= capacity:
             return _merged([(size, skip * found.step), *out])
         if found.digit.size % skip or size % capacity:
             return None
@@ -108,7 +118,8 @@ def _through_parts(digit: Digit, held: list[_Held], axes: frozenset[str]) -> lis
     if isinstance(digit.base, Axis):
         return None
     parts = tuple(Digit(t, 1, t.size) for t in terms(digit.base))
-    run = _walk(lower([parts], past=True)[0], held, axes) if len(parts) > 1 else None
+    # two digits of the pair never carry from part to part: in one run they only move on
+    run = _walk(lower([parts], past=True)[0], held, axes, {}) if len(parts) > 1 else None
     if run is None or len(run) > 1:
         return None
     step = run[0][1] if run else 0

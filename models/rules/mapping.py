@@ -10,7 +10,7 @@ RULES: tuple[Rule, ...] = tuple(
     Rule(id, sentence, _SOURCE, kind="file")
     for id, sentence in (
         ("mapping_syntax", "A mapping follows the grammar of the text inside m![ ]."),
-        ("mapping_too_long", "Mapping text has at most 65,536 characters."),
+        ("mapping_too_long", "Mapping text has at most 65,536 characters, and a mapping at most 256 terms."),
         ("mapping_too_deep", "A mapping nests at most 64 deep."),
         ("mapping_too_large", "A mapping has at most 2^63 - 1 positions."),
         ("unknown_axis", "Every axis in a mapping is declared."),

@@ -1,0 +1,71 @@
+"""Hypothesis strategies, one section per subject."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Padding, Pair, Resize, Stride, pair, terms
+
+# --- mappings ---------------------------------------------------------------------------------------------
+
+AXES = {"A": 4, "B": 6, "C": 5, "D": 8}
+MOST_POSITIONS = 600
+
+
+def divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def _leaves() -> st.SearchStrategy[Mapping]:
+    axes = st.sampled_from([Axis(name, size) for name, size in AXES.items()])
+    return st.one_of(axes, axes, axes, st.integers(1, 3).map(Broadcast))
+
+
+@st.composite
+def _grown(draw: st.DrawFn, inner: st.SearchStrategy[Mapping]) -> Mapping:
+    e = draw(inner)
+    kind = draw(st.sampled_from(("stride", "modulo", "resize", "pad", "pair", "pair", "split")))
+    if kind == "stride":
+        return Stride(e, draw(st.sampled_from(divisors(e.size))))
+    if kind == "modulo":
+        return Modulo(e, draw(st.sampled_from(divisors(e.size))))
+    if kind == "resize":
+        return Resize(e, draw(st.integers(1, e.size)))
+    if kind == "pad":
+        return Pad(e, draw(st.integers(e.size, 2 * e.size)), draw(st.sampled_from(Padding)))
+    if kind == "split":
+        n = draw(st.sampled_from(divisors(e.size)))
+        high, low = Stride(e, n), Modulo(e, n)
+        return Pair(high, low) if draw(st.booleans()) else Pair(low, high)
+    other = draw(inner)
+    return Pair(e, other) if e.size * other.size <= MOST_POSITIONS else e
+
+
+def mappings() -> st.SearchStrategy[Mapping]:
+    """Any mapping of a few hundred positions, sensible or not: digits may overlap, padding may nest."""
+    return st.recursive(_leaves(), _grown, max_leaves=6).filter(lambda e: e.size <= MOST_POSITIONS)
+
+
+@st.composite
+def tensors(draw: st.DrawFn) -> tuple[Mapping, Mapping]:
+    """A sensible tensor of two mappings: the digits of a layout, spread over both."""
+    parts = terms(draw(layouts()))
+    at = draw(st.integers(0, len(parts)))
+    return pair(*parts[:at]), pair(*parts[at:])
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Mapping:
+    """A sensible mapping: every digit of each axis at most once, in any order, axes padded or not."""
+    parts: list[Mapping] = []
+    for name in draw(st.lists(st.sampled_from(sorted(AXES)), unique=True, min_size=1, max_size=3)):
+        e: Mapping = Axis(name, AXES[name])
+        if draw(st.booleans()):
+            e = Pad(e, draw(st.sampled_from((8, 12))), draw(st.sampled_from(Padding)))
+        borders = draw(st.sampled_from([(1, e.size), *((1, d, e.size) for d in divisors(e.size)[1:-1])]))
+        parts += [Modulo(Stride(e, low), high // low) for low, high in pairwise(borders)]
+    if draw(st.booleans()):
+        parts.append(Broadcast(draw(st.integers(1, 3))))
+    return pair(*draw(st.permutations(parts)))
