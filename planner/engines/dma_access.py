@@ -97,9 +97,9 @@ def _sides(ends: Ends, here_cuts: Cuts, there_cuts: Cuts) -> tuple[Side, Side]:
     """Both sides, with the padded expressions that both have taken whole: their padding travels along."""
     opaque: frozenset[Mapping] = frozenset()
     while True:
-        here = read_side(levels(ends.here), here_cuts, opaque, ends.here_tile)
+        here = read_side(levels(ends.here), here_cuts, opaque, ends.here_tile, walked=True)
         try:
-            there = read_side(levels(ends.there), there_cuts, opaque, ends.there_tile)
+            there = read_side(levels(ends.there), there_cuts, opaque, ends.there_tile, walked=False)
         except Need as need:
             raise _NeedThere(need) from None
         both = frozenset(p for p in here.pads & there.pads if _stands_alone(p, here) and _stands_alone(p, there))

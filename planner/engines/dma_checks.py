@@ -178,7 +178,7 @@ def check_runs(walk: Access, runs: Runs, writes_dm: bool, bits: int, hardware: H
         out.append(
             Finding("dma_whole_bytes", message, f"{odd[0]} elements", f"a multiple of {need}", f"{need} elements")
         )
-    if writes_dm:
+    if writes_dm and not out:
         exact = find_runs(walk, both=True)
         align = hardware.dm.alignment_bytes
         bad = [r.here * bits // _BYTE_BITS for r in exact.outer if r.here * bits % (align * _BYTE_BITS)]

@@ -19,7 +19,7 @@ MOST_REQUESTS = 16_384
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """Requests as parallel arrays: the unit, its rank among the units, the byte address, the length, the offset
-    in the slice's bytes, whether it is a whole HBM block.
+    in the slice's bytes.
     """
 
     unit: Ints
@@ -35,16 +35,26 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Pieces of the first bytes of each slice, and the fraction (bytes, simulated bytes) of the fullest slice."""
+    """Pieces of the first bytes of each slice, and how many bytes of the fullest slice they stand for.
+
+    `back_to_back`: the packets of the slices are laid one after the other, whatever the distance of the slices.
+    """
 
     pieces: Pieces
     whole_bytes: int
     taken_bytes: int
+    back_to_back: bool = False
 
     @property
     def exact(self) -> bool:
         """Nothing was left out."""
         return self.whole_bytes == self.taken_bytes
+
+    def laid(self, dma: DMA) -> Sample:
+        """The same with the packets back to back."""
+        pieces = self.pieces
+        address = pieces.rank * dma.packet_bytes + pieces.offset
+        return replace(self, pieces=replace(pieces, address=address), back_to_back=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +105,31 @@ def clipped(found: Table, budget: int) -> Table:
 
 
 def sample(runs: Runs, bits: int, dma: DMA, shared: bool, store: bool) -> Sample:
-    """The requests that are simulated: whole slices, one packet of each when larger, never over MOST_REQUESTS."""
+    """The requests that are simulated: whole slices, one packet of each when larger, never over MOST_REQUESTS.
+
+    Packets are laid back to back when slices hold different bytes in whole blocks. Shorter pieces keep their real
+    addresses: laid together they would all meet at one channel, or be joined to requests that are never made.
+    """
     units, sizes = elements_per_unit(runs)
     whole = int(sizes.max(initial=0)) * bits // 8
     most = max(dma.burst_requests, MOST_REQUESTS // max(1, units.size))
-    budget = min(whole, most * dma.access_bytes)
     packets = whole > dma.packet_bytes and not shared
-    if packets:
-        budget = min(budget, dma.packet_bytes)
+    budget = min(whole, most * dma.access_bytes, dma.packet_bytes if packets else whole)
     first = clipped(to_bytes(table(runs, most), bits), budget)
+    contiguous = first.unit.size == np.unique(first.unit).size
+    if packets and contiguous and not store:
+        first = replace(first, start=np.arange(first.unit.size) * dma.packet_bytes)
     pieces = pieces_of(first, dma, store)
     pieces = pieces.keep(_ranks(pieces.rank) < most)
     taken = int(np.bincount(pieces.rank, weights=pieces.length).max(initial=0)) if pieces.unit.size else 0
-    if packets:  # packets lie back to back, whatever the distance of the slices
-        pieces = replace(pieces, address=pieces.rank * dma.packet_bytes + pieces.offset)
-    return Sample(pieces, whole, taken)
+    if store:
+        pieces = pieces.keep(pieces.length == dma.access_bytes)
+    found = Sample(pieces, whole, taken)
+    return found.laid(dma) if packets and (contiguous or _whole_blocks(pieces, dma)) else found
+
+
+def _whole_blocks(pieces: Pieces, dma: DMA) -> bool:
+    return bool(np.all(pieces.length == dma.access_bytes))
 
 
 def _ranks(groups: Ints) -> Ints:
@@ -118,8 +138,9 @@ def _ranks(groups: Ints) -> Ints:
     return np.arange(groups.size) - np.repeat(heads, np.diff(np.r_[heads, groups.size]))
 
 
-def queue_tenths(taken: Sample, pieces: Pieces, dma: DMA) -> int:
-    """The end of the queue over these pieces, scaled to the whole slices."""
+def queue_tenths(taken: Sample, dma: DMA) -> int:
+    """The end of the queue over the sampled pieces, scaled to the whole slices."""
+    pieces = taken.pieces
     order = issue_order(pieces.rank, _ranks(pieces.rank), dma)
     chosen = pieces.keep(order)
     engines = chosen.unit // dma.slices_per_engine
@@ -162,9 +183,9 @@ def load_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
         tenths = dma.single_slice_base_cycles * TENTHS + dma.single_slice_request_tenths * requests
         settings |= {"queue_cycles": 0.0, "estimate": "one slice: a base and a share per request"}
         return Cost(_cycles(tenths), settings)
-    queue = queue_tenths(taken, taken.pieces, dma)
+    queue = queue_tenths(taken, dma)
     groups = _group_cycles(units, dma)
-    settings |= {"queue_cycles": queue / TENTHS, "group_cycles": groups, "estimate": _estimate(taken, shared)}
+    settings |= {"queue_cycles": queue / TENTHS, "group_cycles": groups, "estimate": _estimate(taken)}
     return Cost(_cycles((dma.load_base_cycles + groups) * TENTHS + queue), settings)
 
 
@@ -172,10 +193,10 @@ def _request_settings(taken: Sample, requests: int) -> dict[str, Any]:
     return {"requests": requests, "simulated_requests": int(taken.pieces.unit.size)}
 
 
-def _estimate(taken: Sample, shared: bool) -> str:
+def _estimate(taken: Sample) -> str:
     if taken.exact:
         return "queue of all requests"
-    how = "real addresses" if shared else "packets laid back to back"
+    how = "packets laid back to back" if taken.back_to_back else "real addresses"
     return f"queue of the first {taken.taken_bytes} bytes of each slice, {how}, scaled to {taken.whole_bytes}"
 
 
@@ -207,8 +228,8 @@ def partial_writes(runs: Runs, bits: int, dma: DMA) -> PartialWrites:
     weight = np.where(tiny > 1, dma.partial_tiny_weight_tenths, dma.partial_weight_tenths)
     price = weight * n * np.minimum(n, dma.partial_cap_writes)
     engine = partial.unit // dma.slices_per_engine
-    pairs = np.unique(np.stack([engine, where]), axis=1)
-    worst = int(np.bincount(pairs[0], weights=price[pairs[1]]).max())
+    pairs = np.unique(engine * blocks.size + where)
+    worst = int(np.bincount(pairs // blocks.size, weights=price[pairs % blocks.size]).max())
     return PartialWrites(
         _scaled(worst, of, kept), _scaled(int(n.sum()), of, kept), _scaled(blocks.size, of, kept), int(n.max())
     )
@@ -230,13 +251,12 @@ def store_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
     dma = hardware.dma
     units, sizes = elements_per_unit(runs)
     taken = sample(runs, bits, dma, shared, store=True)
-    full = taken.pieces.keep(taken.pieces.length == dma.access_bytes)
-    queue = queue_tenths(taken, full, dma)
+    queue = queue_tenths(taken, dma)
     partial = partial_writes(runs, bits, dma)
     groups = _group_cycles(units, dma)
     base = dma.store_base_cycles + groups + (dma.partial_base_cycles if partial.writes else 0)
     settings = _shape(units, sizes, bits, hardware)
-    full_blocks = _scaled(full.unit.size, taken.whole_bytes, max(1, taken.taken_bytes))
+    full_blocks = _scaled(taken.pieces.unit.size, taken.whole_bytes, max(1, taken.taken_bytes))
     settings |= _request_settings(taken, full_blocks + partial.writes)
     settings |= {
         "full_blocks": full_blocks,
@@ -246,7 +266,7 @@ def store_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
         "partial_cycles": partial.tenths / TENTHS,
         "queue_cycles": queue / TENTHS,
         "group_cycles": groups,
-        "estimate": _estimate(taken, shared),
+        "estimate": _estimate(taken),
     }
     return Cost(_cycles(base * TENTHS + queue + partial.tenths), settings)
 

@@ -31,11 +31,15 @@ class Need(Exception):  # noqa: N818 - a request for another round
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A digit of a level's position: it runs over `size` values, each `weight` positions apart."""
+    """A digit of a level's position: it runs over `size` values, each `weight` positions apart.
+
+    `walked`: it is one of the walked side, not of the other.
+    """
 
     level: str
     weight: int
     size: int
+    walked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def reach(form: Form) -> int:
 
 
 def read_side(
-    levels: dict[str, Mapping], cuts: Cuts, opaque: frozenset[Mapping] = frozenset(), tile: Tiling | None = None
+    levels: dict[str, Mapping], cuts: Cuts, opaque: frozenset[Mapping], tile: Tiling | None, walked: bool
 ) -> Side:
     """Reads the levels of one tensor (name to mapping) with the digits cut at the given weights.
 
@@ -71,7 +75,7 @@ def read_side(
         Undecided: it cannot be cut there.
 
     """
-    reader = _Reader(opaque)
+    reader = _Reader(opaque, walked)
     for level, expr in levels.items():
         reader.walk(expr, reader.level(level, expr.size, cuts.get(level, set())))
     reader.resolve()
@@ -101,8 +105,8 @@ def tiling(tile: Tile | None, expr: Mapping | None) -> Tiling | None:
 
 
 class _Reader:
-    def __init__(self, opaque: frozenset[Mapping]) -> None:
-        self.opaque, self.side = opaque, Side()
+    def __init__(self, opaque: frozenset[Mapping], walked: bool) -> None:
+        self.opaque, self.walked, self.side = opaque, walked, Side()
         self.todo: dict[tuple[Mapping, int], Form] = {}
 
     def level(self, name: str, size: int, cuts: Iterable[int]) -> Form:
@@ -111,7 +115,7 @@ class _Reader:
         for low, high in zip(weights, [*weights[1:], 0], strict=True):
             if high % low:
                 raise Undecided(f"{name} would be cut at {low} and at {high}")
-            form[Var(name, low, high // low if high else -(-size // low))] = low
+            form[Var(name, low, high // low if high else -(-size // low), self.walked)] = low
         self.side.vars += form
         self.bound(form, size)
         return form

@@ -159,7 +159,7 @@ def thinned(runs: Runs, step_elements: int, most: int) -> tuple[Runs, int, int]:
         total = prod(r.count for r in outer) * runs.unit_count
         if total <= most or row.var in names or row.there % step_elements:
             continue
-        count = max(1, row.count * most // total)
+        count = min(row.count, max(2, row.count * most // total))  # one alone would let its neighbours join
         outer[i] = replace(row, count=count)
         of, kept = of * row.count, kept * count
     return replace(runs, outer=tuple(outer)), of, kept
