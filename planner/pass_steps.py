@@ -1,0 +1,308 @@
+"""How a trail grows by each kind of step: the step's law is asked, choices branch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from models.faults import Finding
+from models.kernel import (
+    AUTO,
+    Cast,
+    Collect,
+    Commit,
+    ContractLane,
+    ContractOuter,
+    ContractPacket,
+    ContractTime,
+    Fetch,
+    FetchCast,
+    FetchTableLookup,
+    FetchZeroPointSub,
+    Switch,
+    Tile,
+    ToTrf,
+    ToVrf,
+    Transpose,
+    Vector,
+)
+from models.layout import Stream
+from models.mapping import Mapping
+from planner.engines import (
+    cast,
+    collect,
+    commit,
+    contraction,
+    contraction_outer,
+    fetch,
+    fetch_adapter,
+    pipeline,
+    register_files,
+    switch_moves,
+    vector,
+)
+from planner.engines.base import Outcome
+from planner.engines.register_files import TrfConfig, VrfConfig
+from planner.engines.shapes import size_bytes
+from planner.pass_cycles import InterSlice
+from planner.pass_trail import PassContext, Trail
+
+VIAS = ("short", "pipeline")
+"""Ways of a register store; on a tie the first one is taken."""
+
+
+def advance(context: PassContext, trail: Trail, index: int) -> list[Trail]:
+    """All trails behind one more step."""
+    step = context.op.steps[index]
+    if trail.stopped:
+        return [trail]
+    fault = pipeline.in_context(
+        context.ground.context, step.step, commit_cast=isinstance(step, Commit) and step.cast is not None
+    )
+    if fault is not None:
+        trail = trail.broken(index, fault)
+    return HANDLERS[step.step](context, trail, index, step)
+
+
+def _fetch(context: PassContext, trail: Trail, index: int, step: Fetch) -> list[Trail]:
+    names = [p.tensor if isinstance(p, Tile) else p for p in context.places]
+    missing = [n for n in names if n not in context.tensors or context.tensors[n].memory != "dm"]
+    if missing:
+        held = [n for n, t in context.tensors.items() if t.memory == "dm"]
+        wanted = "one of " + ", ".join(held) if held else "a DM tensor"
+        faults = [Finding("wrong_memory", f"fetch reads DM, {n} is no DM tensor", n, wanted) for n in missing]
+        return [replace(trail.broken(index, *faults), stopped=True)]
+    source = [context.tensors[n] for n in names]
+    config = fetch.FetchConfig(
+        context.parse(step.time),
+        context.parse(step.packet),
+        context.stated(step.chip),
+        context.stated(step.cluster),
+        context.stated(step.slice),
+        _type_after_adapter(context, source[0].dtype),
+        context.tile,
+        context.op.interleave,
+    )
+    outcome = fetch.law(context.ground, source, config)
+    grown = trail.after(index, step.step, outcome)
+    return [grown.broken(index, *pipeline.geometry(context.ground.hardware, source[0]))]
+
+
+def _type_after_adapter(context: PassContext, dtype: str) -> str:
+    """The element type in which packets leave the fetch adapter; a zero point leaves their bytes as they are."""
+    for step in context.op.steps:
+        if isinstance(step, FetchCast | FetchTableLookup | FetchZeroPointSub):
+            dtype = step.dtype
+    return dtype
+
+
+def _lookup(context: PassContext, trail: Trail, index: int, step: FetchTableLookup) -> list[Trail]:
+    stream = _held(trail)
+    outcome = fetch_adapter.table_lookup(context.ground, stream, step.dtype)
+    hardware = context.ground.hardware
+    packet = size_bytes(_type_after_adapter(context, stream.dtype), stream.packet.size)
+    flits = stream.time.size * -(-packet // hardware.geometry.flit_bytes)
+    return [trail.after(index, step.step, replace(outcome, steps=fetch_adapter.lookup_steps(hardware, flits)))]
+
+
+def _fetch_cast(context: PassContext, trail: Trail, index: int, step: FetchCast) -> list[Trail]:
+    return [trail.after(index, step.step, fetch_adapter.cast(context.ground, _held(trail), step.dtype))]
+
+
+def _zero_point(context: PassContext, trail: Trail, index: int, step: FetchZeroPointSub) -> list[Trail]:
+    outcome = fetch_adapter.zero_point_sub(context.ground, _held(trail), step.dtype, step.zero_point)
+    return [trail.after(index, step.step, outcome)]
+
+
+def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> list[Trail]:
+    stream = _held(trail)
+    wanted = context.stated(step.slice) or _stored_slice(context)
+    out = []
+    for candidate in switch_moves.candidates(context.ground, stream, step, wanted):
+        grown = trail.after(index, step.step, candidate.outcome, fallback=candidate.out)
+        out.append(grown.decided("switch", candidate.label))
+    if wanted is None:
+        return out
+    time = None if step.slice is None or step.time == AUTO else context.parse(step.time)
+    stated = None if time is None else replace(stream, slice=wanted, time=time)
+    for kind, finding in switch_moves.reasons(context.ground, stream, wanted, time).items():
+        if step.config != AUTO and step.config.kind != kind:
+            continue
+        grown = trail.after(index, step.step, Outcome((finding,)), fallback=stated)
+        out.append(grown.decided("switch", kind))
+    return out or [replace(trail, stopped=True)]
+
+
+def _stored_slice(context: PassContext) -> Mapping | None:
+    """The Slice that `switch: auto` has to reach: the one that the commit states."""
+    last = context.op.steps[-1]
+    return context.stated(last.slice) if isinstance(last, Commit) else None
+
+
+def _collect(context: PassContext, trail: Trail, index: int, step: Collect) -> list[Trail]:
+    config = collect.CollectConfig(context.stated(step.time), context.stated(step.packet))
+    return [trail.after(index, step.step, collect.law(context.ground, _held(trail), config))]
+
+
+# Register stores --------------------------------------------------------------------------------------------
+
+
+def _to_trf(context: PassContext, trail: Trail, index: int, step: ToTrf) -> list[Trail]:
+    stream = _held(trail)
+    out = []
+    for via in VIAS if step.via == "auto" else (step.via,):
+        config = TrfConfig(step.write, context.parse(step.lane), context.parse(step.element), step.region, via)
+        outcome = register_files.to_trf(context.ground, stream, config)
+        grown = trail.after(index, step.step, outcome, fallback=stream).decided("via", via)
+        grown = replace(grown, writes=register_files.trf_layout(stream, config))
+        out.append(_short(context, grown, index, via))
+    return out
+
+
+def _to_vrf(context: PassContext, trail: Trail, index: int, step: ToVrf) -> list[Trail]:
+    stream = _held(trail)
+    out = []
+    for via in VIAS if step.via == "auto" else (step.via,):
+        config = VrfConfig(step.write, context.parse(step.element), via)
+        outcome = register_files.to_vrf(context.ground, stream, config)
+        grown = trail.after(index, step.step, outcome).decided("via", via)
+        grown = replace(grown, writes=register_files.vrf_layout(stream, config))
+        out.append(_short(context, grown, index, via))
+    return out
+
+
+def _short(context: PassContext, trail: Trail, index: int, via: str) -> Trail:
+    fetched = trail.outcomes.get("fetch")
+    if via != "short" or fetched is None or "time_entries" not in fetched.settings or fetched.stream is None:
+        return trail
+    packet = size_bytes(fetched.stream.dtype, fetched.stream.packet.size)
+    flit = context.ground.hardware.geometry.flit_bytes
+    fault = register_files.short_form(context.names, fetched, packet, flit)
+    return trail if fault is None else trail.broken(index, fault)
+
+
+# Contraction ------------------------------------------------------------------------------------------------
+
+
+def _outer(context: PassContext, trail: Trail, index: int, step: ContractOuter) -> list[Trail]:
+    stream = _held(trail)
+    config = contraction_outer.OuterConfig(context.parse(step.time), context.parse(step.packet))
+    stated = replace(stream, time=config.time, packet=config.packet)
+    trf = context.tensors.get(step.with_)
+    if trf is None or trf.memory != "trf":
+        held = [n for n, t in context.tensors.items() if t.memory == "trf"]
+        wanted = "one of " + ", ".join(held) if held else "a tensor stored by to_trf"
+        message = f"contract_outer reads the TRF, {step.with_} is no TRF tensor"
+        fault = Finding("wrong_memory", message, step.with_, wanted, held[0] if held else "")
+        return [trail.after(index, step.step, Outcome((fault,), stated, stated.time.size))]
+    outcome = contraction_outer.law(context.ground, stream, trf, config)
+    return [replace(trail.after(index, step.step, outcome, fallback=stated), trf=trf)]
+
+
+def _packet(context: PassContext, trail: Trail, index: int, step: ContractPacket) -> list[Trail]:
+    outcome = contraction.packet_law(context.ground, _held(trail), context.parse(step.packet))
+    return [trail.after(index, step.step, outcome)]
+
+
+def _time(context: PassContext, trail: Trail, index: int, step: ContractTime) -> list[Trail]:
+    outcome = contraction.time_law(context.ground, _held(trail), context.parse(step.time))
+    return [trail.after(index, step.step, outcome)]
+
+
+def _lane(context: PassContext, trail: Trail, index: int, step: ContractLane) -> list[Trail]:
+    if trail.trf is None:
+        return [replace(trail, stopped=True)]
+    out = []
+    inner = trail.setting("contract_time", "inner_time")
+    for mode in contraction.LANE_MODES if step.mode == "auto" else (step.mode,):
+        config = contraction.LaneConfig(
+            mode,
+            trail.trf.lane,
+            inner if isinstance(inner, int) else 1,
+            context.stated(step.time),
+            context.stated(step.packet),
+        )
+        outcome = contraction.lane_law(context.ground, _held(trail), config)
+        out.append(trail.after(index, step.step, outcome).decided("lane_mode", mode))
+    return out
+
+
+# Behind the contraction -------------------------------------------------------------------------------------
+
+
+def _vector(context: PassContext, trail: Trail, index: int, step: Vector) -> list[Trail]:
+    for op, outcome in zip(
+        step.ops, vector.chain(context.ground, _held(trail), step.ops, context.tensors), strict=True
+    ):
+        before = _held(trail)
+        trail = trail.after(index, step.step, outcome, fallback=before)
+        if op.name == vector.INTER_SLICE:
+            ratio = int(outcome.settings.get("ratio", 1))
+            trail = replace(trail, inter_slice=InterSlice(ratio, before.time.size))
+    return [trail]
+
+
+def _cast(context: PassContext, trail: Trail, index: int, step: Cast) -> list[Trail]:
+    return [trail.after(index, step.step, cast.law(context.ground, _held(trail), step.dtype))]
+
+
+def _transpose(context: PassContext, trail: Trail, index: int, step: Transpose) -> list[Trail]:
+    from planner.engines import transpose
+
+    stream = _held(trail)
+    time, packet = context.parse(step.time), context.parse(step.packet)
+    outcome = transpose.law(context.ground, stream, time, packet)
+    return [trail.after(index, step.step, outcome, fallback=replace(stream, time=time, packet=packet))]
+
+
+def _commit(context: PassContext, trail: Trail, index: int, step: Commit) -> list[Trail]:
+    tile = step.write if isinstance(step.write, Tile) else None
+    config = commit.CommitConfig(
+        tile.tensor if tile else str(step.write),
+        context.parse(step.element),
+        context.stated(step.slice),
+        context.stated(step.packet),
+        step.cast,
+        step.relu,
+        tile,
+    )
+    stream = _held(trail)
+    outcome = commit.law(context.ground, stream, config)
+    grown = trail.after(index, step.step, outcome, fallback=stream)
+    grown = grown.broken(index, *_same_tensor(context, config, tile, stream))
+    return [replace(grown, writes=commit.layout(stream, config))]
+
+
+def _same_tensor(context: PassContext, config: commit.CommitConfig, tile: Tile | None, stream: Stream) -> list[Finding]:
+    """Tiles of one tensor are written into one layout."""
+    known = context.tensors.get(config.write)
+    if tile is None or known is None:
+        return []
+    return commit.tile_findings(known, commit.layout(stream, config))
+
+
+def _held(trail: Trail) -> Stream:
+    assert trail.stream is not None
+    return trail.stream
+
+
+HANDLERS: dict[str, Callable[[PassContext, Trail, int, Any], list[Trail]]] = {
+    "fetch": _fetch,
+    "fetch_table_lookup": _lookup,
+    "fetch_cast": _fetch_cast,
+    "fetch_zero_point_sub": _zero_point,
+    "switch": _switch,
+    "collect": _collect,
+    "to_trf": _to_trf,
+    "to_vrf": _to_vrf,
+    "contract_outer": _outer,
+    "contract_packet": _packet,
+    "contract_time": _time,
+    "contract_lane": _lane,
+    "vector": _vector,
+    "cast": _cast,
+    "transpose": _transpose,
+    "commit": _commit,
+}
+"""How each step of the kernel file is taken."""
