@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, axis_names, terms
+from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, axis_names, height, terms
 from models.tidy import as_digit, tidy
 
 Ints = NDArray[np.int64]
@@ -100,7 +99,7 @@ def resolve(collected: Partial) -> Cells:
     paddings: list[tuple[Rank, NDArray[np.int8]]] = []
     shapes = [v.shape for v in collected.reads.values()]
     while collected.reads:
-        key = max(collected.reads, key=lambda k: _height(k[0]))
+        key = max(collected.reads, key=lambda k: height(k[0]))
         at, rank = collected.reads.pop(key), collected.ranks[key]
         found = _read(key[0], at, collected, rank, index)
         if found is not None:
@@ -144,9 +143,7 @@ def _walk(expr: Mapping, at: Ints, out: Partial, parent: Rank) -> None:
         out.add(base, here if stride == 1 else here * stride, parent)
 
 
-def _read(
-    base: Mapping, at: Ints, todo: Partial, rank: Rank, index: dict[str, Ints]
-) -> NDArray[np.int8] | None:
+def _read(base: Mapping, at: Ints, todo: Partial, rank: Rank, index: dict[str, Ints]) -> NDArray[np.int8] | None:
     """Reads one base expression at its total; gives the padding met there, None when there is none."""
     if isinstance(base, Axis):
         index[base.name] = at
@@ -161,12 +158,3 @@ def _read(
 def _beyond(at: Ints, size: int, kind: int) -> NDArray[np.int8] | None:
     over = at >= size
     return np.where(over, np.int8(kind), np.int8(LIVE)) if over.any() else None
-
-
-@lru_cache(maxsize=4096)
-def _height(e: Mapping) -> int:
-    if isinstance(e, Axis | Broadcast):
-        return 0
-    if isinstance(e, Pair):
-        return 1 + max(_height(t) for t in terms(e))
-    return 1 + _height(e.inner)

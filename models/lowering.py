@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 
 from models.digits import Digit, Factor, Factors, Free, Padded, axes_in, merge, over, peel, walk_digits
-from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, nodes, terms
+from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, height, nodes, terms
 from models.tidy import chain
 
 Rewrite = Callable[[Digit], Factors]
@@ -77,15 +77,6 @@ def _one_by_one(base: Mapping, digits: list[Digit], scene: _Scene) -> Rewrite | 
     if not any(table.values()):
         return None
     return lambda d: (d,) if (rewrite := table[d]) is None else rewrite(d)
-
-
-def height(e: Mapping) -> int:
-    """How many levels of operators stand above the axes."""
-    if isinstance(e, Axis | Broadcast):
-        return 0
-    if isinstance(e, Pair):
-        return 1 + max(height(t) for t in terms(e))
-    return 1 + height(e.inner)
 
 
 class _Scene:
@@ -165,9 +156,7 @@ def _rewrite_pad(base: Pad, digits: list[Digit], scene: _Scene) -> Rewrite | Non
     if scene.free_order(base):
         border = _clean_border(live, digits)
         if border is not None:
-            return lambda d: _part(
-                d, border, lambda h: (h,), lambda low: over(base.inner, low.stride, low.size)
-            )
+            return lambda d: _part(d, border, lambda h: (h,), lambda low: over(base.inner, low.stride, low.size))
     shortest = Pad(base.inner, total + 1, base.kind)
     if base.n != shortest.n and shortest not in scene.found:
         return lambda d: (Digit(shortest, d.stride, d.size),)

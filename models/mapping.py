@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 
@@ -66,7 +66,7 @@ class Stride:
 
     @cached_property
     def size(self) -> int:
-        """Positions: size(inner) / n."""
+        """Positions: the inner size over n."""
         return self.inner.size // self.n
 
     def __str__(self) -> str:
@@ -156,7 +156,7 @@ class Pair:
         return self.left.size * self.right.size
 
     def __str__(self) -> str:
-        return f"{self.left}, {_operand(self.right)}"
+        return text(self)
 
 
 Mapping = Axis | Broadcast | Stride | Modulo | Resize | Pad | Pair
@@ -216,6 +216,16 @@ def nodes(e: Mapping) -> Iterator[Mapping]:
             stack += [top.right, top.left]
         elif not isinstance(top, Axis | Broadcast):
             stack.append(top.inner)
+
+
+@lru_cache(maxsize=4096)
+def height(e: Mapping) -> int:
+    """How many levels of operators and pairs stand above the axes; what encloses is higher."""
+    if isinstance(e, Axis | Broadcast):
+        return 0
+    if isinstance(e, Pair):
+        return 1 + max(height(t) for t in terms(e))
+    return 1 + height(e.inner)
 
 
 def axis_names(e: Mapping) -> frozenset[str]:

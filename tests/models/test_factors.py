@@ -142,6 +142,19 @@ def test_equivalence_of_huge_mappings(a: str, b: str, answer: bool):
     assert equivalent(parse(a, BIG), parse(b, BIG)) is answer
 
 
+def test_huge_mappings_are_never_enumerated(monkeypatch: pytest.MonkeyPatch):
+    tried: list[int] = []
+    real = cells
+
+    def counting(e: Mapping, at: np.ndarray) -> object:
+        tried.append(at.size)
+        return real(e, at)
+
+    monkeypatch.setattr("models.cells.cells", counting)
+    assert equivalent(parse("A # 2147483648", BIG), parse("A #{0} 2147483648", BIG)) is False
+    assert 0 < sum(tried) < 500
+
+
 def test_what_factors_and_probes_cannot_tell_is_not_decided():
     # two spellings of one thing: digits that overlap, beyond what may be enumerated
     a, b = parse("A, A % 2, A % 2", BIG), parse("A, A % 2, A % 2, 1", BIG)
