@@ -1,13 +1,14 @@
 """The second stage: rows and addresses for places whose lifetimes are known.
 
-Distinct places where everything fits at once, first fit otherwise, and where that fails rectangles in CP-SAT. Where those
-fail too, the places that cannot be put come back, so that the main model can part them.
+Distinct places where everything fits at once, first fit otherwise, and where that fails CP-SAT. Where that fails too, the
+places that cannot be put come back, so that the main model can part them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import gcd
 
 from ortools.sat.python import cp_model
@@ -121,28 +122,27 @@ def _exact(index: Index, places: list[Place], lives: Mapping[str, Span], options
     small = list(places)
     for p in places if proven and len(places) <= SHRINK_UP_TO else ():
         rest = [q for q in small if q is not p]
-        if _first_fit(rest, lives, index.capacity(p.file)) is None:
-            if _rectangles(index, rest, lives, options)[0] == cp_model.INFEASIBLE:
-                small = rest
+        placed = _first_fit(rest, lives, index.capacity(p.file))
+        if placed is None and _rectangles(index, rest, lives, options)[0] == cp_model.INFEASIBLE:
+            small = rest
     return Placement({}, tuple(p.name for p in small), proven)
 
 
 def _rectangles(
     index: Index, places: list[Place], lives: Mapping[str, Span], options: Options
-) -> tuple[int, dict[str, int] | None]:
+) -> tuple[cp_model.CpSolverStatus, dict[str, int] | None]:
     cp = cp_model.CpModel()
-    unit = gcd(index.alignment(places[0].file), *(p.size for p in places))
-    unit = gcd(unit, *(p.fixed_address for p in places if p.fixed_address is not None))
-    free = all(p.fixed_address is None for p in places)
-    unit = gcd(*(p.size for p in places)) if free else unit
+    # Pushed down, every place rests on another, a given one or the first byte: multiples of what all share.
+    unit = gcd(*(p.size for p in places), *(p.fixed_address for p in places if p.fixed_address is not None))
     room = index.capacity(places[0].file) // unit
-    at, times, spans = {}, [], []
+    at: dict[str, cp_model.IntVar] = {}
     for p in places:
         low, high = (0, room - p.size // unit) if p.fixed_address is None else (p.fixed_address // unit,) * 2
         at[p.name] = cp.new_int_var(low, max(low, high), p.name)
-        spans.append(cp.new_fixed_size_interval_var(at[p.name], p.size // unit, p.name))
-        birth, death = lives[p.name]
-        times.append(cp.new_fixed_size_interval_var(birth, death - birth, p.name))
-    cp.add_no_overlap_2d(times, spans)
+    for a, b in combinations(places, 2):
+        if _meet(lives[a.name], lives[b.name]):
+            below = cp.new_bool_var(f"{a.name} below {b.name}")
+            cp.add(at[a.name] + a.size // unit <= at[b.name]).only_enforce_if(below)
+            cp.add(at[b.name] + b.size // unit <= at[a.name]).only_enforce_if(below.negated())
     done = run(cp, replace(options, time_limit_seconds=options.time_limit_seconds / 10))
     return done.status, {n: done.solver.value(v) * unit for n, v in at.items()} if done.found else None

@@ -22,7 +22,7 @@ class Run:
     """A finished run: the solver with its values, its verdict, and whether it was stopped from outside."""
 
     solver: cp_model.CpSolver
-    status: int
+    status: cp_model.CpSolverStatus
     interrupted: bool
 
     @property
@@ -50,7 +50,7 @@ def run(
         return Run(solver, future.result(), interrupted)
 
 
-def _wait(future: Future[int], solver: cp_model.CpSolver, stop: threading.Event | None) -> bool:
+def _wait(future: Future[cp_model.CpSolverStatus], solver: cp_model.CpSolver, stop: threading.Event | None) -> bool:
     interrupted = False
     while not future.done():
         try:
@@ -73,9 +73,10 @@ def configure(solver: cp_model.CpSolver, options: Options, *, small: bool) -> No
         p.max_deterministic_time = options.time_limit_seconds
     else:
         p.max_time_in_seconds = options.time_limit_seconds
+    # Probing in CP-SAT 9.15 calls some feasible models with optional intervals infeasible.
+    p.cp_model_probing_level = 0
     if small:
         p.cp_model_presolve = False
-        p.cp_model_probing_level = 0
         p.linearization_level = 0
         p.symmetry_level = 0
 

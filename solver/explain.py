@@ -1,8 +1,8 @@
 """Why there is no plan: a set of rules and places that together forbid one, shrunk and confirmed.
 
-Whether a plan exists at all does not depend on cycles: any plan stays one when its operations run one after the other in
-order of their starts, since that makes no two places meet that did not meet before. So every operation takes one cycle
-here, which keeps the proofs small.
+Whether a plan exists at all does not depend on cycles: any plan stays one when its operations run one after the other
+in order of their starts, since that makes no two places meet that did not meet before. So every operation takes one
+cycle here, which keeps the proofs small.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHOICE_RULE = "choice_fixed"
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """Rules that together forbid a plan; `minimal`: leaving out any one of them allows one; `confirmed`: solved again."""
+    """Rules that together forbid a plan; `minimal`: leaving any out allows one; `confirmed`: solved again."""
 
     guards: tuple[Guard, ...]
     minimal: bool
@@ -115,9 +115,11 @@ def _excluded(model: Model, name: str, field: str, fixed: Fixed, forbidden: Forb
     variables = model.variables
     out: list[Literal | None] = []
     for task in variables.tasks():
-        for mode in task.op.modes if name in (task.op.name, task.op.base) else ():
-            if field in mode.decisions and not allowed({name}, field, mode.decisions[field], fixed, forbidden):
-                out.append(task.modes[mode.id])
+        out += [
+            task.modes[mode.id]
+            for mode in (task.op.modes if name in (task.op.name, task.op.base) else ())
+            if field in mode.decisions and not allowed({name}, field, mode.decisions[field], fixed, forbidden)
+        ]
     if field == REGION:
         buffers = {b.name: b for b in variables.index.problem.buffers}
         for (place, region), literal in variables.regions.items():
@@ -127,7 +129,7 @@ def _excluded(model: Model, name: str, field: str, fixed: Fixed, forbidden: Forb
     return out
 
 
-def _solve(model: Model, assumed: list[Literal], options: Options) -> tuple[int, set[int]]:
+def _solve(model: Model, assumed: list[Literal], options: Options) -> tuple[cp_model.CpSolverStatus, set[int]]:
     """Status with these guards on and the others off, and the guards blamed when there is no plan."""
     model.cp.clear_assumptions()
     model.cp.add_assumptions(assumed)

@@ -14,7 +14,7 @@ from models.graph import Buffer, Edge, Mode, Operation, Problem, operation_graph
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a buffer and everything that relabels it occupy together; `size` in rows (trf) or aligned bytes (dm, vrf)."""
+    """What a buffer and everything that relabels it occupy together; `size`: rows (trf), aligned bytes (dm, vrf)."""
 
     name: str
     file: str

@@ -36,7 +36,7 @@ def list_schedules(index: Index, bound: Bound) -> Iterable[Solution]:
     )
     for priority in priorities:
         for variant in _presences(index):
-            found = _Run(index, priority, bound, variant).run()
+            found = _Run(index, priority, variant).run()
             if found is not None:
                 yield found
 
@@ -55,7 +55,7 @@ class _Memory:
 
 
 class _Run:
-    def __init__(self, index: Index, priority: Priority, bound: Bound, variant: int) -> None:
+    def __init__(self, index: Index, priority: Priority, variant: int) -> None:
         self.index = index
         self.priority = priority
         self.modes = self._modes_left(variant)

@@ -60,9 +60,9 @@ class Solution:
     """A schedule with its decisions, or the reason why there is none.
 
     `status` says what is known of the problem, `stopped_by` why the search ended: a plan found before the limit is
-    `feasible` and `time_limit`. `makespan` is None without a plan, `lower_bound` always holds. `starts` and `modes` lack
-    optional operations that are absent. `regions` (region, first row) and `addresses` (bytes) are those of places: a
-    buffer that relabels another one lies where that one lies. `infeasible` is a set of rules that together forbid a plan.
+    `feasible` and `time_limit`. `makespan` is None without a plan, `lower_bound` always holds. `starts` and `modes`
+    lack optional operations that are absent. `regions` (region, first row) and `addresses` (bytes) are those of
+    places: a buffer that relabels another one lies where that one lies. `infeasible`: rules that together forbid a plan.
     """
 
     status: Status

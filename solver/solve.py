@@ -214,11 +214,16 @@ def _read(model: Model, value: Callable[[cp_model.LinearExprT], int]) -> Solutio
             if literal is None or value(literal):
                 modes[task.op.name] = mode_id
     names = {o.name: {m.id: m for m in o.modes} for o in variables.index.ops.values()}
-    loads = [
-        BitmapLoad(op, names[op][modes[op]].bitmap or "", value(load.start), value(load.end))
-        for op, load in variables.loads.items()
-        if load.present is not None and value(load.present)
-    ]
+    loads = sorted(
+        (
+            BitmapLoad(op, names[op][modes[op]].bitmap or "", value(load.start), value(load.end))
+            for op, load in variables.loads.items()
+            if load.present is not None and value(load.present)
+        ),
+        key=lambda load: load.start,
+    )
+    # A bitmap that the ring holds already is not loaded again.
+    loads = [load for i, load in enumerate(loads) if not i or loads[i - 1].bitmap != load.bitmap]
     regions = {
         place: (region, value(variables.rows[place, region]))
         for (place, region), literal in variables.regions.items()

@@ -11,12 +11,12 @@ from functools import cached_property
 
 from ortools.sat.python import cp_model
 
-from models.graph import Mode, Operation
+from models.graph import Operation
 from solver.guards import Guards, Literal
 from solver.index import Index, Place
 from solver.solution import Solution
 
-Expr = cp_model.LinearExprT
+Expr = int | cp_model.LinearExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Variables:
 
     def hint(self, solution: Solution) -> None:
         """Hints every variable, helpers too."""
-        self.model.clear_hints()
+        self.model.clear_hints()  # type: ignore[no-untyped-call]
         for var, value in self._known:
             known = value(solution)
             if known is not None:

@@ -49,6 +49,9 @@ def _session(
     end = model.new_int_var(first, max(first + cycles, last), f"{op.name} session end")
     size = model.new_int_var(cycles, max(cycles, last), f"{op.name} session")
     interval = model.new_optional_interval_var(start, size, end, present, f"{op.name} session")
+    carries = variables.any_of(variables.task(op.name), frozenset(m.id for m in op.modes if m.bitmap))
+    if carries is not None:
+        model.add_implication(present, carries)
     variables.know(present, lambda s: int(any(load.op == op.name for load in s.loads)))
     variables.know(start, lambda s: next((load.start for load in s.loads if load.op == op.name), None))
     variables.know(end, lambda s: _session_end(variables, s, op.name))

@@ -47,9 +47,8 @@ def _at_once(model: cp_model.CpModel, variables: Variables, places: list[Place],
         off: list[Literal] = []
         for place in mine:
             off += variables.guards(Guard(rule, buffers=(place.name,), need=place.size, have=room))
-        present = variables.task(op).present
-        off += [present] if present is not None else []
-        model.add_bool_or([lit.negated() for lit in off])
+        exist = [variables.task(op).present, *(variables.life(place).present for place in mine)]
+        model.add_bool_or([lit.negated() for lit in [*off, *(lit for lit in exist if lit is not None)]])
 
 
 def addresses(model: cp_model.CpModel, variables: Variables, places: list[Place]) -> None:

@@ -1,8 +1,8 @@
 """Iterations of a loop that cannot be told apart keep their order.
 
-Two iterations can be told apart when they differ in modes, edges or buffers once their own operations are named by their
-base. Exchanging two alike iterations maps schedules to schedules of the same makespan, so ordering *one* operation of the
-body loses no optimum; ordering a second one could.
+Two iterations can be told apart when they differ in modes, edges or buffers once their own operations are named by
+their base. Exchanging two alike iterations maps schedules to schedules of the same makespan, so ordering *one*
+operation of the body loses no optimum; ordering a second one could.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ largest overlap, so rows are dealt out afterwards); rectangles in rows and time 
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 from math import gcd
 
 from ortools.sat.python import cp_model
@@ -87,17 +88,53 @@ def _guard(place: Place) -> Guard:
 
 
 def _rectangles(model: cp_model.CpModel, variables: Variables, places: list[Place]) -> None:
+    """Every pair is parted in time or in rows.
+
+    Not NoOverlap2D: with hints, CP-SAT 9.15 calls feasible models of this form infeasible.
+    """
     step = gcd(*(p.size for p in places)) if places else 1
-    times: list[cp_model.IntervalVar] = []
-    rows: list[cp_model.IntervalVar] = []
-    lives = [alive(model, variables, place, _guard(place)) for place in places]
-    for place, life in zip(places, lives, strict=True):
-        for region in _choose(model, variables, place):
-            times.append(life)
-            rows.append(_row_interval(model, variables, place, region, step))
-    model.add_no_overlap_2d(times, rows)
+    rows = {p.name: _rows(model, variables, p, step) for p in places}
+    for a, b in combinations(places, 2):
+        ways = [variables.before(a.name, b.name), variables.before(b.name, a.name)]
+        for under, over in ((a, b), (b, a)):
+            below = model.new_bool_var(f"{under.name} below {over.name}")
+            model.add(rows[under.name][1] <= rows[over.name][0]).only_enforce_if(below)
+            variables.know(below, partial(_below, index=variables.index, under=under, over=over))
+            ways.append(below)
+        guards = variables.guards(Guard("region_overlap", buffers=(a.name, b.name)))
+        absent = [lit for p in (a, b) if (lit := variables.life(p).present) is not None]
+        model.add_bool_or(ways + [lit.negated() for lit in [*guards, *absent]])
     if not variables.guards.on:
+        lives = [alive(model, variables, p, _guard(p)) for p in places]
         model.add_cumulative(lives, [p.size for p in places], variables.index.capacity("trf"))
+
+
+def _rows(
+    model: cp_model.CpModel, variables: Variables, place: Place, step: int
+) -> tuple[cp_model.IntVar, cp_model.IntVar]:
+    """The first row a place keeps from others and the one after its last, by the address mode that is chosen."""
+    index = variables.index
+    low = model.new_int_var(0, index.capacity("trf"), f"{place.name} first row")
+    high = model.new_int_var(0, index.capacity("trf"), f"{place.name} last row")
+    variables.know(low, lambda s: _taken(index, s, place)[0])
+    variables.know(high, lambda s: _taken(index, s, place)[1])
+    for region in _choose(model, variables, place):
+        literal = variables.regions[place.name, region]
+        first, last = index.rows(region)
+        variables.rows[place.name, region] = low
+        if region == "full":
+            model.add(low == first).only_enforce_if(literal)
+            model.add(high == last).only_enforce_if(literal)
+            continue
+        # Tensors can be pushed down until each rests on another or on the first row: multiples of the common size.
+        starts = cp_model.Domain.from_values(list(range(first, last - place.size + 1, step)))
+        model.add_linear_expression_in_domain(low, starts).only_enforce_if(literal)
+        model.add(high == low + place.size).only_enforce_if(literal)
+    return low, high
+
+
+def _taken(index: Index, solution: Solution, place: Place) -> tuple[int, int]:
+    return index.taken_rows(*solution.regions[place.name], place.size) if place.name in solution.regions else (0, 0)
 
 
 def _choose(model: cp_model.CpModel, variables: Variables, place: Place) -> tuple[str, ...]:
@@ -109,14 +146,14 @@ def _choose(model: cp_model.CpModel, variables: Variables, place: Place) -> tupl
         variables.know(literal, partial(_chosen, place=place.name, region=region))
         variables.regions[place.name, region] = literal
     chosen = [variables.regions[place.name, r] for r in place.regions]
-    model.add(sum(chosen) == (1 if present is None else present)).only_enforce_if(
-        [] if chosen else variables.guards(_too_small(index, place, ""))
-    )
+    if chosen:
+        model.add(sum(chosen) == (1 if present is None else present))
     fit = options(index, place)
-    for region in place.regions:
+    for region in place.regions or ("",):
         if region not in fit:
             guards = variables.guards(_too_small(index, place, region))
-            model.add_bool_or([lit.negated() for lit in [variables.regions[place.name, region], *guards]])
+            literals = [variables.regions[place.name, region]] if region else [present] if present is not None else []
+            model.add_bool_or([lit.negated() for lit in [*literals, *guards]])
     return fit
 
 
@@ -129,18 +166,5 @@ def _chosen(solution: Solution, place: str, region: str) -> int:
     return int(solution.regions.get(place, ("", 0))[0] == region)
 
 
-def _row_interval(
-    model: cp_model.CpModel, variables: Variables, place: Place, region: str, step: int
-) -> cp_model.IntervalVar:
-    low, high = variables.index.rows(region)
-    literal = variables.regions[place.name, region]
-    name = f"{place.name} in {region}"
-    if region == "full":
-        variables.rows[place.name, region] = low
-        return model.new_optional_fixed_size_interval_var(low, high - low, literal, name)
-    # Rectangles can be pushed down until each rests on another or on the first row: multiples of the common size.
-    values = list(range(low, high - place.size + 1, step))
-    row = model.new_int_var_from_domain(cp_model.Domain.from_values(values), name)
-    variables.know(row, lambda s: s.regions[place.name][1] if _chosen(s, place.name, region) else None)
-    variables.rows[place.name, region] = row
-    return model.new_optional_fixed_size_interval_var(row, place.size, literal, name)
+def _below(solution: Solution, index: Index, under: Place, over: Place) -> int:
+    return int(_taken(index, solution, under)[1] <= _taken(index, solution, over)[0])

@@ -126,7 +126,7 @@ def tiled_matmul(
 
 
 def random_problem(seed: int, size: int = 5) -> Problem:
-    """A few operations with open modes, edges, tight registers, sometimes bitmaps and operations that come with a mode."""
+    """A few operations with open modes, tight registers, sometimes bitmaps and operations that come with a mode."""
     rng = random.Random(seed)
     names = [f"o{k}" for k in range(size)]
     operations, edges, buffers = [], [], []
