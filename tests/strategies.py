@@ -69,3 +69,37 @@ def layouts(draw: st.DrawFn) -> Mapping:
     if draw(st.booleans()):
         parts.append(Broadcast(draw(st.integers(1, 3))))
     return pair(*draw(st.permutations(parts)))
+
+
+# --- transfers --------------------------------------------------------------------------------------------
+
+DMA_AXES = {"A": 12, "B": 8, "C": 5}
+
+
+@st.composite
+def _dma_digits(draw: st.DrawFn, name: str, padded: bool) -> list[Mapping]:
+    """One axis as digits, outermost first; padded ones stand on the padded axis."""
+    size = DMA_AXES[name]
+    base: Mapping = Axis(name, size)
+    if padded and draw(st.booleans()):
+        base = Pad(base, draw(st.sampled_from((16, 24))))
+    border = draw(st.sampled_from(divisors(base.size)))
+    parts = [Stride(base, border), Modulo(base, border)]
+    return [p for p in parts if p.size > 1]
+
+
+@st.composite
+def dma_ends(draw: st.DrawFn) -> tuple[Mapping, tuple[Mapping, Mapping, Mapping]]:
+    """An HBM element and a DM side (element, slice, cluster) over the same few axes, each side in its own digits."""
+    names = draw(st.lists(st.sampled_from(sorted(DMA_AXES)), unique=True, min_size=1, max_size=3))
+    outside = [p for n in names for p in draw(_dma_digits(n, padded=False))]
+    inside = [p for n in names for p in draw(_dma_digits(n, padded=True))]
+    if draw(st.integers(0, 5)) == 0 and len(inside) > 1:
+        inside.pop()
+    inside = draw(st.permutations(inside))
+    at = draw(st.integers(0, len(inside)))
+    over = pair(*inside[:at])
+    over, rest = (over, inside[at:]) if over.size <= 64 else (Broadcast(1), inside)
+    cluster: Mapping = draw(st.sampled_from((Pad(Broadcast(1), 2), Broadcast(2))))
+    spread = Pad(over, 64) if over.size < 64 else over
+    return pair(*draw(st.permutations(outside))), (pair(*rest), spread, cluster)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import prod
 
 from models.layout import TensorLayout
 from models.mapping import Mapping, axis_names
@@ -191,9 +190,9 @@ class _Matcher:
             self.out.missing += [_said(m) for m in mapped if not implied(here_counts, here_left, m)]
             return
         self.out.dropped += gaps
-        self.out.unwritten += list(self.uncovered(there_counts))
-        counts, left = tighten({v: v.size for v in self.here.vars}, [*mapped, *self._ranges()])
-        self.out.unwritten += [_said(n) for n in self.here.limits if self._on_axes(n) and not implied(counts, left, n)]
+        self.out.unwritten += list(self.uncovered(here_counts, there_counts))
+        counts, left = tighten(here_counts, [*mapped, *self._ranges()])
+        self.out.unwritten += [_said(n) for n in here_left if self._on_axes(n) and not implied(counts, left, n)]
 
     def _source(self) -> Side:
         return self.here if self.ends.writes_there else self.there
@@ -211,7 +210,7 @@ class _Matcher:
     def _on_axes(self, limit: Limit) -> bool:
         return any(self.weights[v] for v in limit.form)
 
-    def uncovered(self, counts: Counts) -> Iterator[str]:
+    def uncovered(self, here_counts: Counts, counts: Counts) -> Iterator[str]:
         """Axes of the destination with digits that no digit of the walked side supplies."""
         for leaf, form in self.there.leaves.items():
             if leaf not in self.here.leaves:
@@ -221,7 +220,7 @@ class _Matcher:
                 for digit, steps in sorted(self.forms.get(var, {}).items(), key=lambda item: item[1]):
                     if steps > covered:
                         break
-                    covered = max(covered, steps * digit.size)
+                    covered = max(covered, steps * here_counts[digit])
                 if covered < min(counts[var], -(-leaf.size // unit)):
                     yield str(leaf)
 
@@ -252,8 +251,3 @@ class _Matcher:
 def _said(limit: Limit) -> str:
     total = sum(c * (v.size - 1) for v, c in limit.form.items())
     return f"positions {limit.below} to {total}"
-
-
-def cells_of(out: Access) -> int:
-    """Live positions of the walk when no limit ties digits together; an upper bound otherwise."""
-    return prod(r.count for r in (*out.units, *out.elements))

@@ -10,7 +10,7 @@ from models.faults import Finding
 from models.hardware import Hardware
 from models.kernel import Tile
 from models.layout import TensorLayout
-from models.mapping import Mapping, MappingError, text
+from models.mapping import MappingError, text
 from models.parse import parse
 from planner.engines.base import Ground
 from planner.engines.dma_access import Access
@@ -118,15 +118,15 @@ def as_tiling(tile: Tile | None, ground: Ground) -> tuple[Tiling | None, list[Fi
     """The tile as a digit of an axis, and what is wrong with it. The start counts only where it is a number."""
     if tile is None:
         return None, []
+    listed = ", ".join(ground.axes)
     try:
-        expr: Mapping | None = parse(tile.tile, ground.axes)
+        expr = parse(tile.tile, ground.axes)
     except MappingError as fault:
-        return None, [Finding("dma_tile_digit", fault.message, tile.tile, "a digit of an axis")]
+        return None, [Finding("dma_tile_digit", fault.message, tile.tile, "a digit of an axis", f"a digit of {listed}")]
     found = tiling(tile, expr)
-    if found is None or expr is None:
-        return None, [
-            Finding("dma_tile_digit", f"`{tile.tile}` is no digit of one axis", tile.tile, "a digit such as `L % 60`")
-        ]
+    if found is None:
+        message = f"`{tile.tile}` is no digit of one axis"
+        return None, [Finding("dma_tile_digit", message, tile.tile, "a digit of an axis", f"a digit of {listed}")]
     start = int(tile.start) if tile.start.strip().isdecimal() else 0
     if start + tile.length > expr.size:
         message = f"positions {start} to {start + tile.length - 1} of `{tile.tile}`, which has {expr.size}"

@@ -177,8 +177,9 @@ def load_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
     units, sizes = elements_per_unit(runs)
     settings = _shape(units, sizes, bits, hardware)
     taken = sample(runs, bits, dma, shared, store=False)
-    requests = _scaled(taken.pieces.unit.size, taken.whole_bytes, max(1, taken.taken_bytes))
-    settings |= _request_settings(taken, requests)
+    whole = int(np.count_nonzero(taken.pieces.length == dma.access_bytes))
+    requests, full = (_scaled(n, taken.whole_bytes, max(1, taken.taken_bytes)) for n in (taken.pieces.unit.size, whole))
+    settings |= _request_settings(taken, requests) | {"full_blocks": full, "partial_writes": 0}
     if units.size == 1:
         tenths = dma.single_slice_base_cycles * TENTHS + dma.single_slice_request_tenths * requests
         settings |= {"queue_cycles": 0.0, "estimate": "one slice: a base and a share per request"}
@@ -282,7 +283,8 @@ def copy_cost(runs: Runs, bits: int, source_units: bool, hardware: Hardware) -> 
     read = _fullest_reader(runs, int(sizes.sum()), dma) if source_units else written
     reads, writes = (-(-elements * bits // 8 // dma.access_bytes) for elements in (read, written))
     settings = _shape(units, sizes, bits, hardware)
-    settings |= {"requests": reads + writes, "queue_cycles": 0.0, "estimate": "by the book, uncalibrated"}
+    settings |= {"requests": reads + writes, "full_blocks": writes, "partial_writes": 0, "queue_cycles": 0.0}
+    settings["estimate"] = "by the book, uncalibrated"
     return Cost(dma.copy_base_cycles + reads + writes, settings)
 
 

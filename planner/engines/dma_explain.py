@@ -48,7 +48,7 @@ def _partial(numbers: dict[str, Any], cycles: int, hardware: Hardware, destinati
         f"{block} bytes, up to {numbers['most_partial_writes_per_block']} into one; k of them into one block cost "
         f"about k squared: {numbers['partial_cycles']:,.0f} of {cycles:,} cycles."
     ]
-    if best < cycles:
+    if numbers["bytes"] >= block and best < cycles:
         said.append(
             f"With whole {block}-byte blocks in each slice, {elements} neighbouring elements of "
             f"`{text(destination.element)}` ({destination.dtype}), the store would take about {best:,} cycles."

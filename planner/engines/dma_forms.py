@@ -94,10 +94,8 @@ class Tiling:
     length: int
 
 
-def tiling(tile: Tile | None, expr: Mapping | None) -> Tiling | None:
-    """The tile as a digit of an axis; None when it is no such digit."""
-    if tile is None or expr is None:
-        return None
+def tiling(tile: Tile, expr: Mapping) -> Tiling | None:
+    """The tile, its digit parsed, as a digit of an axis; None when it is no such digit."""
     base, stride, size = as_digit(tidy(expr))
     while isinstance(base, Pad):
         base = base.inner

@@ -17,16 +17,15 @@ MOST_CELLS = 2**20
 def tighten(counts: Counts, limits: Sequence[Limit]) -> tuple[Counts, list[Limit]]:
     """Values that each digit keeps, and the limits on two or more digits that remain.
 
-    A limit that the digits below a border cannot cross is one on the digits above it; one on a single digit
-    shortens that digit.
+    A limit that the digits below a border cannot cross is one on the digits above it; every limit shortens digits
+    that alone would pass it.
     """
     counts, left = dict(counts), list(limits)
     while True:
         before = dict(counts)
         left = [n for n in (_reduced(limit, counts) for limit in left) if n is not None]
         for limit in left:
-            if len(limit.form) == 1:
-                ((var, coef),) = limit.form.items()
+            for var, coef in limit.form.items():
                 counts[var] = min(counts[var], -(-limit.below // coef))
         if counts == before:
             return counts, left
