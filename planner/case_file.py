@@ -117,7 +117,8 @@ def read_cases(path: str | Path) -> list[PlacedCase]:
         fields = _value(node)
         try:
             case = Case.model_validate(_without_notes(fields))
-            out.append(PlacedCase(case, case.model_dump(exclude_unset=True), file, node.line))
+            stated = {"axes": case.axes} | case.model_dump(exclude_unset=True)
+            out.append(PlacedCase(case, stated, file, node.line))
         except ValidationError as error:
             faults += [_fault(file, node.line, f"{_place(e['loc'])}: {e['msg']}", e["input"]) for e in error.errors()]
     if faults:

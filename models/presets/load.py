@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from models.faults import Fault, FaultError
 from models.hardware import Hardware
 
 MAX_PRESET_BYTES = 1_000_000
+_MOST_SHOWN = 200
 
 
 def load_hardware(name_or_path: str = "rngd", overrides: Mapping[str, int] | None = None) -> Hardware:
@@ -59,7 +61,7 @@ def _validated(values: dict[str, Any], provenance: dict[str, Any], origin: str) 
             _fault(
                 "hardware_out_of_range",
                 f"{'.'.join(map(str, e['loc']))}: {e['msg']}",
-                str(e.get("input"))[:80],
+                short(e.get("input")),
                 "",
                 origin,
             )
@@ -70,30 +72,29 @@ def _validated(values: dict[str, Any], provenance: dict[str, Any], origin: str) 
 
 @cache
 def _read(name_or_path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    path = Path(__file__).with_name(f"{name_or_path}.yaml")
-    if not (name_or_path.isidentifier() and path.exists()):
-        path = Path(name_or_path)
     try:
-        if path.stat().st_size > MAX_PRESET_BYTES:
-            raise FaultError(
-                [_fault("unreadable_preset", f"{path} is over {MAX_PRESET_BYTES} bytes", file=str(path))]
-            )
-        raw = YAML(typ="safe", pure=False).load(path.read_text(encoding="utf-8"))
-    except (OSError, YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise FaultError(
-            [
-                _fault(
-                    "unreadable_preset",
-                    f"{name_or_path}: {error}",
-                    name_or_path,
-                    "a preset or a path",
-                    str(path),
-                )
-            ]
-        ) from None
+        path = _path(name_or_path)
+        with path.open("rb") as handle:
+            data = handle.read(MAX_PRESET_BYTES + 1)
+        if len(data) > MAX_PRESET_BYTES:
+            raise FaultError([_fault("unreadable_preset", f"{path} is over {MAX_PRESET_BYTES} bytes", file=str(path))])
+        raw = YAML(typ="safe", pure=False).load(data.decode("utf-8"))
+    except (OSError, YAMLError, ValueError, RecursionError) as error:
+        name = name_or_path[:_MOST_SHOWN]
+        message = f"{name}: {str(error)[:_MOST_SHOWN]}"
+        raise FaultError([_fault("unreadable_preset", message, name, "a preset or a path", name)]) from None
     if not isinstance(raw, dict):
         raise FaultError([_fault("unreadable_preset", f"{path} is no mapping", file=str(path))])
     return _split(raw)
+
+
+def _path(name_or_path: str) -> Path:
+    """The packaged preset of that name, else the file of that path."""
+    if name_or_path.isidentifier():
+        packaged = Path(__file__).with_name(f"{name_or_path}.yaml")
+        if packaged.exists():
+            return packaged
+    return Path(name_or_path)
 
 
 def _split(raw: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
