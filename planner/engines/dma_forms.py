@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from models.kernel import Tile
-from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Padding, Pair, Resize, Stride, axis_names
+from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Padding, Pair, Resize, Stride, axis_names, height
 from models.tidy import as_digit, tidy
 
 Form = dict["Var", int]
@@ -145,7 +145,7 @@ class _Reader:
 
     def resolve(self) -> None:
         while self.todo:
-            key = max(self.todo, key=lambda k: _height(k[0]))
+            key = max(self.todo, key=lambda k: height(k[0]))
             form, base = self.todo.pop(key), key[0]
             if isinstance(base, Pad) and base.kind is not Padding.BOTTOM and axis_names(base):
                 self.side.pads.add(base)
@@ -189,11 +189,3 @@ def _tile_limit(side: Side, tile: Tiling) -> Limit:
                 part = divided(part, tile.size)[1]
             return Limit(part, tile.length)
     return Limit({}, 1)
-
-
-def _height(e: Mapping) -> int:
-    if isinstance(e, Axis | Broadcast):
-        return 0
-    if isinstance(e, Pair):
-        return 1 + max(_height(e.left), _height(e.right))
-    return 1 + _height(e.inner)
