@@ -78,6 +78,17 @@ def cut(factor: Digit | Free, inner_size: int) -> tuple[Cuttable, Cuttable]:
     return [p for p in parts[:1] if p.size > 1], [p for p in parts[1:] if p.size > 1]
 
 
+def cut_any(factor: Factor, inner_size: int) -> tuple[Factors, Factors]:
+    """Outer and inner part of any factor, a padded one as digits of its padded expression where it must be."""
+    if isinstance(factor, Padded) and inner_size >= size_of(factor.inner):
+        outer = Padded((), factor.size // inner_size, factor.kind)
+        whole_inner = inner_size == size_of(factor.inner)
+        inner = factor.inner if whole_inner else (Padded(factor.inner, inner_size, factor.kind),)
+        return (outer,), inner
+    high, low = cut(whole(factor) if isinstance(factor, Padded) else factor, inner_size)
+    return tuple(high), tuple(low)
+
+
 def merge(factors: Iterable[Factor]) -> list[Factor]:
     """Joins neighbours that read on where the inner one ends."""
     out: list[Factor] = []
@@ -97,12 +108,7 @@ def joint(outer: Factor, inner: Factor) -> Factor | None:
         return Digit(outer.base, inner.stride, outer.size * inner.size) if reads_on else None
     if isinstance(outer, Free) and isinstance(inner, Free):
         return Free(outer.size * inner.size)
-    if (
-        isinstance(outer, Padded)
-        and isinstance(inner, Padded)
-        and not outer.inner
-        and outer.kind == inner.kind
-    ):
+    if isinstance(outer, Padded) and isinstance(inner, Padded) and not outer.inner and outer.kind == inner.kind:
         return Padded(inner.inner, outer.size * inner.size, inner.kind)
     return None
 
@@ -113,7 +119,7 @@ def peel(padded: Padded) -> Factors:
     Inner factors whose size divides the padded size stand beside the padding instead of inside it:
     `[A, B] # 12` with B = 4 is `A # 3, B`. It is exact, since the padding's kind wins before B is looked at.
     """
-    inner, size, kind = list(merge(padded.inner)), padded.size, padded.kind
+    inner, size, kind = list(padded.inner), padded.size, padded.kind
     beside: list[Factor] = []
     while inner:
         last = inner[-1]

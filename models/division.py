@@ -12,6 +12,7 @@ from models.digits import (
     Free,
     as_terms,
     cut,
+    cut_any,
     cuttable,
     merge,
     open_factors,
@@ -51,12 +52,12 @@ def _split(factors: Factors, size: int) -> tuple[Mapping, Mapping] | None:
 def _split_inside(factors: Factors, i: int, inner_size: int, size: int) -> tuple[Mapping, Mapping] | None:
     if size % size_of(factors[i + 1 :]) or factors[i].size % inner_size:
         return None
-    (middle,) = cuttable(factors[i : i + 1])
-    outer, inner = cut(middle, inner_size)
+    outer, inner = cut_any(factors[i], inner_size)
     return _two_terms((*factors[:i], *outer), (*inner, *factors[i + 1 :]))
 
 
 def _two_terms(outer: Factors, inner: Factors) -> tuple[Mapping, Mapping]:
+    outer, inner = pull(outer), pull(inner)
     written = as_terms([*outer, *inner])
     return tidy(chain(written[: len(outer)])), tidy(chain(written[len(outer) :]))
 
@@ -87,7 +88,7 @@ def _refined(factors: Sequence[Factor], borders: list[int]) -> Factors:
             inner_size, rest = divmod(border, below)
             if rest or not 1 < inner_size < pieces[0].size or pieces[0].size % inner_size:
                 continue
-            outer, inner = cut(cuttable(pieces[:1])[0], inner_size)
+            outer, inner = cut_any(pieces[0], inner_size)
             pieces[:1] = [*outer, *inner]
             below *= inner_size
         below *= pieces[0].size

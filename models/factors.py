@@ -44,7 +44,7 @@ def from_factors(factors: Factors) -> Mapping:
 @lru_cache(maxsize=4096)
 def simplify(e: Mapping) -> Mapping:
     """The shortest of the equivalent expressions that the factors give."""
-    return min(from_factors(normal(e)), tidy(e), key=lambda m: len(text(m)))
+    return min(from_factors(normal(e)), tidy(e), e, key=lambda m: len(text(m)))
 
 
 def equivalent(a: Mapping, b: Mapping) -> bool | None:

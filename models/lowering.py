@@ -22,21 +22,25 @@ def lower(lists: Sequence[Factors], past: bool = False) -> list[Factors]:
     With `past`, padding is ignored: digits run on past the data, as a sequencer does, and the result holds
     for live positions only.
     """
-    state = [settle(factors) for factors in lists]
-    while (change := _next_rewrite(state, past)) is not None:
-        base, rewrite = change
-        state = [settle(_apply(factors, base, rewrite)) for factors in state]
-    return state
+    state = [_merge_all(factors) for factors in lists]
+    while True:
+        change = _next_rewrite(state, past)
+        if change is not None:
+            state = [_merge_all(_apply(factors, *change)) for factors in state]
+            continue
+        # padding is peeled last: a pair cut at the padding's border might not split at its own any more
+        peeled = [_merge_all(_peel_all(factors)) for factors in state]
+        if peeled == state:
+            return state
+        state = peeled
 
 
-def settle(factors: Iterable[Factor]) -> Factors:
-    """Merges neighbours and peels padding until nothing changes."""
-    before: list[Factor] = []
-    now = merge(factors)
-    while now != before:
-        before = now
-        now = merge(g for f in now for g in (peel(f) if isinstance(f, Padded) else (f,)))
-    return tuple(now)
+def _merge_all(factors: Iterable[Factor]) -> Factors:
+    return tuple(merge(Padded(_merge_all(f.inner), f.size, f.kind) if isinstance(f, Padded) else f for f in factors))
+
+
+def _peel_all(factors: Iterable[Factor]) -> list[Factor]:
+    return [g for f in factors for g in (peel(f) if isinstance(f, Padded) else (f,))]
 
 
 def _apply(factors: Factors, base: Mapping, rewrite: Rewrite) -> list[Factor]:
@@ -154,6 +158,9 @@ def _rewrite_pad(base: Pad, digits: list[Digit], scene: _Scene) -> Rewrite | Non
     if len(digits) == 1:
         return lambda d: _padded(over(base.inner, d.stride, -(-live // d.stride)), d.size, base.kind)
     if scene.free_order(base):
+        if any(d.stride >= live for d in digits):
+            # one step of such a digit is past the data, whatever the others say
+            return lambda d: _padded((), d.size, base.kind) if d.stride >= live else (d,)
         border = _clean_border(live, digits)
         if border is not None:
             return lambda d: _part(d, border, lambda h: (h,), lambda low: over(base.inner, low.stride, low.size))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from models.cells import all_cells
 from models.factors import (
     Digit,
+    Padded,
     common_refinement,
     digits,
     divide,
@@ -20,7 +21,7 @@ from models.factors import (
     normal,
     split,
 )
-from models.mapping import Axis, Mapping, Pad, Pair, pair, terms
+from models.mapping import Axis, Mapping, Pad, Padding, Pair, pair, terms
 from models.parse import parse
 from tests import strategies
 from tests.strategies import divisors
@@ -166,6 +167,11 @@ def test_refinement_cuts_both_at_the_borders_of_the_other():
 
 
 def test_refinement_cuts_padding_as_digits_of_the_padded_expression():
-    d = Pad(Axis("D", 5), 64)
-    new, _ = common_refinement(normal(parse("D # 64", AXES)), normal(parse("A / 8, 16", AXES)))
-    assert new == (Digit(d, 16, 4), Digit(d, 1, 16))
+    r = Pad(Axis("R", 13), 16)
+    new, _ = common_refinement(normal(parse("R # 16", AXES)), normal(parse("A / 8, 4", AXES)))
+    assert new == (Digit(r, 4, 4), Digit(r, 1, 4))
+
+
+def test_refinement_past_the_data_leaves_the_data_whole():
+    new, _ = common_refinement(normal(parse("R # 64", AXES)), normal(parse("A / 8, 16", AXES)))
+    assert new == (Padded((), 4, Padding.TOP), Padded((Digit(Axis("R", 13), 1, 13),), 16, Padding.TOP))
