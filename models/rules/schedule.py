@@ -69,6 +69,7 @@ _PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
     ("operation_missing", "Every operation of the kernel is in the plan, once per iteration.", _PLAN),
     ("settings_mismatch", "What a stage says it derived is what its walk and mappings give.", _PLAN),
     ("claim_mismatch", "Where a stage's mappings put a live cell, that cell stands.", "domain section 1"),
+    ("unwritten_output", "Every live cell of an output is written, with defined data.", _PLAN),
     ("write_conflict", "Units that write the same cell write the same value.", "domain section 4"),
 )
 

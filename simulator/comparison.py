@@ -1,0 +1,63 @@
+"""Outputs in HBM against the reference, cell by cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.cells import LIVE
+from models.dtypes import DTYPES
+from models.plan import Values
+from simulator.bench import Bench
+from simulator.inputs import declared_shape, named_axes
+from simulator.layouts import numbered
+from simulator.named import Named
+from simulator.values import decode
+
+_MANTISSA_BITS = {"f32": 23, "bf16": 7, "f8e4m3": 3, "f8e5m2": 2, "f4e2m1": 1}
+
+
+def compare_output(bench: Bench, name: str, wanted: Named | None) -> Values:
+    """Compares every live cell of an output; a poisoned one differs whatever it holds."""
+    tensor, held = bench.plan.kernel.tensors[name], bench.memories.hbm[name]
+    cells = bench.layouts.plain_identity((tensor.chip, tensor.element))
+    live = np.broadcast_to(cells.kind == LIVE, held.raw.shape)
+    count = int(live.sum())
+    if wanted is None:
+        bench.report.add("unwritten_output", f"nothing in the kernel writes output `{name}`", found=name)
+        return Values(ok=False, max_abs_error=0.0, elements=count)
+    axes = named_axes(tensor, bench.plan.kernel.axes)
+    shape = declared_shape(tensor, bench.plan.kernel.axes)
+    number = np.broadcast_to(numbered(cells, axes, bench.plan.kernel.axes), held.raw.shape)[live]
+    lost = held.poison[live]
+    if lost.any():
+        message = f"{int(lost.sum())} of {count} live cells of output `{name}` hold nothing defined"
+        bench.report.add("unwritten_output", message, found=int(lost.sum()), wanted=0)
+    found = decode(held.raw[live], tensor.dtype).astype(wanted.values.dtype)
+    aligned = wanted.aligned(axes)
+    expected = np.broadcast_to(aligned.values, shape).ravel()[number]
+    error = None if aligned.error is None else np.broadcast_to(aligned.error, shape).ravel()[number]
+    return _verdict(found, expected, error, lost, tensor.dtype)
+
+
+def _verdict(found: Any, expected: Any, error: Any, lost: NDArray[np.bool_], dtype: str) -> Values:
+    with np.errstate(all="ignore"):
+        off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    close = same if error is None else same | (off <= error + ulp(expected, dtype))
+    finite = off[~lost & ~same & np.isfinite(off)]
+    return Values(
+        ok=bool((close & ~lost).all()),
+        max_abs_error=float(finite.max()) if finite.size else 0.0,
+        elements=int(found.size),
+    )
+
+
+def ulp(values: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
+    """The step between neighbouring numbers of a type at each value; 0 for integers."""
+    if not DTYPES[dtype].is_float:
+        return np.zeros(values.shape)
+    _, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    return np.asarray(np.ldexp(1.0, exponent - 1 - _MANTISSA_BITS[dtype]))

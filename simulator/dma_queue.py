@@ -1,0 +1,122 @@
+"""The DMA engines and HBM channels as a small queue, on physically enumerated addresses (cycles page, DMA).
+
+Times inside are tenths of a cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.hardware import Hardware
+
+Ints = NDArray[np.int64]
+_TENTHS = 10
+_CHANNEL_GROUPS = range(9, 29, 4)  # cycles page: the xor of the five 4-bit groups of address bits 9 to 28
+_STACK_BIT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Contiguous HBM pieces in the order in which a slice's bytes name them: unit, first byte, bytes."""
+
+    unit: Ints
+    start: Ints
+    length: Ints
+
+    def where(self, keep: NDArray[np.bool_]) -> Pieces:
+        """Some of the pieces."""
+        return Pieces(self.unit[keep], self.start[keep], self.length[keep])
+
+
+def runs(at: NDArray[np.int32], width: int) -> Pieces:
+    """Contiguous HBM runs per unit from HBM positions [units, elements] (-1: takes no part), `width` bytes each."""
+    units, elements = at.shape
+    if (at >= 0).all():
+        position, unit = at.reshape(-1), None
+        fresh = np.arange(0, units * elements, elements)
+    else:
+        where, _ = np.nonzero(at >= 0)
+        position, unit = at[at >= 0], where
+        fresh = np.flatnonzero(np.diff(where, prepend=-1))
+    first = np.ones(len(position), dtype=np.bool_)
+    first[1:] = position[1:] != position[:-1] + 1
+    first[fresh] = True
+    begin = np.flatnonzero(first)
+    count = np.diff(np.append(begin, len(position)))
+    owner = begin // max(1, elements) if unit is None else unit[begin]
+    return Pieces(owner, position[begin].astype(np.int64) * width, count * width)
+
+
+def cut(pieces: Pieces, block: int) -> Pieces:
+    """Cuts pieces at every address that is a multiple of `block`."""
+    return _cut_at(pieces, pieces.start % block, block)
+
+
+def cut_from_start(pieces: Pieces, block: int) -> Pieces:
+    """Cuts pieces every `block` bytes from their own start."""
+    return _cut_at(pieces, np.zeros(len(pieces.start), dtype=np.int64), block)
+
+
+def _cut_at(pieces: Pieces, lead: Ints, block: int) -> Pieces:
+    parts = -(-(lead + pieces.length) // block)
+    whole = np.repeat(np.arange(len(parts)), parts)
+    index = np.arange(len(whole)) - np.repeat(np.cumsum(parts) - parts, parts)
+    low = np.maximum(index * block - lead[whole], 0)
+    high = np.minimum((index + 1) * block - lead[whole], pieces.length[whole])
+    return Pieces(pieces.unit[whole], pieces.start[whole] + low, high - low)
+
+
+def engine_of(unit: Ints, hardware: Hardware) -> Ints:
+    """The DMA engine of a unit: 64 neighbouring slices share one."""
+    return unit // hardware.dma.slices_per_engine
+
+
+def channel_of(address: Ints) -> Ints:
+    """The HBM channel of an address: 2 c + bit 8."""
+    mixed = np.zeros_like(address)
+    for low in _CHANNEL_GROUPS:
+        mixed ^= (address >> low) & 0xF
+    return 2 * mixed + ((address >> _STACK_BIT) & 1)
+
+
+def queue_tenths(requests: Pieces, hardware: Hardware) -> int:
+    """When the last request has ended: bursts in slice order, few in flight, first come first served per channel."""
+    dma = hardware.dma
+    engines = _in_burst_order(requests, hardware)
+    chunk = dma.service_chunk_bytes
+    channel = channel_of(requests.start) % dma.channels
+    chunks = (requests.start + requests.length - 1) // chunk - requests.start // chunk + 1
+    service = dma.service_tenths + dma.service_chunk_tenths * chunks
+    lists = [(channel[order].tolist(), service[order].tolist()) for order in engines]
+    free = [0] * dma.channels
+    ends: list[list[int]] = [[] for _ in lists]
+    ready = [(0, engine) for engine in range(len(lists))]
+    heapify(ready)
+    while ready:
+        issued, engine = heappop(ready)
+        done = ends[engine]
+        at = len(done)
+        lane = lists[engine][0][at]
+        free[lane] = max(issued, free[lane]) + lists[engine][1][at]
+        end = free[lane] + dma.return_tenths
+        done.append(max(end, done[-1]) if done else end)
+        if at + 1 < len(lists[engine][0]):
+            oldest = at + 1 - dma.in_flight_requests
+            waits = done[oldest] if oldest >= 0 else 0
+            heappush(ready, (max(issued + _TENTHS, waits), engine))
+    return max((done[-1] for done in ends), default=0)
+
+
+def _in_burst_order(requests: Pieces, hardware: Hardware) -> list[Ints]:
+    """Request numbers per engine: the first few of each slice in slice order, then the next few of each."""
+    engine = engine_of(requests.unit, hardware)
+    change = np.flatnonzero(np.diff(requests.unit, prepend=-1))
+    sizes = np.diff(np.append(change, len(requests.unit)))
+    within = np.arange(len(requests.unit)) - np.repeat(change, sizes)
+    burst = within // hardware.dma.burst_requests
+    order = np.lexsort((within, requests.unit, burst, engine))
+    return [order[engine[order] == e] for e in np.unique(engine)]

@@ -1,0 +1,260 @@
+"""Contraction: TRF walk times stream, then the packet tree, the time accumulator and the lane folder (section 7).
+
+Between contract_outer and contract_packet the products are kept as their two factors, so that 8 lanes of them
+need not exist at once; the tree multiplies and adds one lane at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from models.cells import LIVE, Cells
+from models.dtypes import DTYPES
+from models.plan import Stage
+from simulator import claims
+from simulator.bench import Run, spatial
+from simulator.engines.collect import flit_elements
+from simulator.engines.register_files import STORED_AS, stored_container
+from simulator.engines.walks import entry_walk
+from simulator.layouts import Identity
+from simulator.memories import walk_offsets
+from simulator.streams import Flow
+from simulator.values import Bits, decode
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """Factors of the products: `stream` [units, Time, Packet], `weights` [units, Lane, Time, Packet] (a view)."""
+
+    stream: NDArray[Any]
+    stream_poison: Bits | None
+    weights: NDArray[Any]
+    weights_poison: Bits | None
+    cells: Identity
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Accumulators [units, Lane, Time, Packet] in float32 or int32."""
+
+    values: NDArray[Any]
+    poison: Bits | None
+    cells: Identity
+    steps: int
+
+
+def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
+    """Pairs PackSize flits, repeats them for the TRF's own axes, and walks the TRF beside them."""
+    entry = run.entry(str(stage.settings["with"]))
+    if entry is None or entry.row is None:
+        raise LookupError(f"`{stage.settings['with']}` has no rows in the TRF")
+    time, packet = run.layouts.size(stage.time), run.layouts.size(stage.packet)
+    pack = int(stage.settings["pack_size"])
+    repeats = _repeats(run, flow, pack, time, packet)
+
+    def paired(part: NDArray[Any]) -> NDArray[Any]:
+        return _paired(part, flow, pack, repeats)
+
+    stream = paired(flow.raw)
+    poison = None if flow.poison is None else paired(flow.poison)
+    weights, weights_poison = _walked(run, stage, entry, flow, stream.shape[0])
+    cells = _joined(run, stage, entry, flow.cells.moved(paired))
+    return Products(decode(stream, flow.dtype), poison, weights, weights_poison, cells, time)
+
+
+def _repeats(run: Run, flow: Flow, pack: int, time: int, packet: int) -> int:
+    given = (flow.time // pack, flow.packet * pack)
+    if given[0] == 0 or flow.time % pack or time % given[0] or packet != given[1]:
+        run.fail("contract_outer_shape", "the packets do not pair up to the stated Time and Packet", given, (time, packet))
+        raise ValueError("contract_outer: sizes do not fit")
+    return time // given[0]
+
+
+def _paired(part: NDArray[Any], flow: Flow, pack: int, repeats: int) -> NDArray[Any]:
+    units, time, packet = part.shape
+    if time == 1 and packet == 1:
+        return part
+    if pack > 1:
+        whole = np.broadcast_to(part, (units, flow.time, flow.packet))
+        part = whole.reshape(units, flow.time // pack, pack * flow.packet)
+    return part.repeat(repeats, axis=1) if repeats > 1 and part.shape[1] > 1 else part
+
+
+def _walked(
+    run: Run, stage: Stage, entry: Any, flow: Flow, units: int
+) -> tuple[NDArray[Any], Bits | None]:
+    """The TRF sequencer: the lane's element, row by row and bank by bank, along the walk of OutTime and OutPacket."""
+    lanes, size = run.layouts.size(entry.lane), run.layouts.size(entry.element)
+    per_flit = flit_elements(run, entry.dtype)
+    container = stored_container(entry.dtype)
+    block = run.bench.memories.trf.load(entry.row, lanes, -(-size // per_flit), per_flit, container, units)
+    stored = STORED_AS.get(entry.dtype, entry.dtype)
+    weights = decode(block.raw, stored).reshape(units, lanes, -1)
+    time, packet = entry_walk(stage.settings, "trf_time"), entry_walk(stage.settings, "trf_packet")
+    last = sum((n - 1) * s for n, s in (*time, *packet))
+    if last >= weights.shape[2]:
+        run.fail("trf_walk_out_of_bounds", "the TRF walk leaves the tensor", last, weights.shape[2])
+        raise ValueError("contract_outer: the TRF walk leaves the tensor")
+    poison = None if block.poison is None else _view(block.poison.reshape(weights.shape), time, packet)
+    return _view(weights, time, packet), poison
+
+
+def _view(values: NDArray[Any], time: Any, packet: Any) -> NDArray[Any]:
+    """The walk as a view: nothing is copied, a broadcast has stride 0. Time entries stay apart."""
+    values = np.ascontiguousarray(values)
+    width = values.itemsize
+    walk = (*(time or ((1, 0),)), *(packet or ((1, 0),)))
+    sizes, strides = [n for n, _ in walk], [s * width for _, s in walk]
+    return as_strided(values, (*values.shape[:2], *sizes), (*values.strides[:2], *strides))
+
+
+def _joined(run: Run, stage: Stage, entry: Any, stream: Identity) -> Identity:
+    """Checks that both factors of every product stand at one cell of their common axes; gives the products' cells."""
+    size = run.layouts.size(entry.element)
+    time, packet = entry_walk(stage.settings, "trf_time"), entry_walk(stage.settings, "trf_packet")
+    offsets = walk_offsets((*time, *packet)).reshape(walk_offsets(time).size, -1)
+    inside = np.minimum(offsets, size - 1)
+
+    def walked(part: NDArray[Any]) -> NDArray[Any]:
+        return part[..., None] if part.shape[2] == 1 else part[:, :, inside]
+
+    weights = run.cells_of(entry, (entry.lane, entry.element)).moved(walked)
+    wide = stream.moved(lambda part: part[:, None])
+    whole = run.layouts.identity(spatial(stage), (entry.lane, stage.time, stage.packet))
+    claimed = whole.only(wide.index.keys() | weights.index.keys())
+    claims.compare(run, "contract_outer", wide, claimed)
+    claims.compare(run, "contract_outer", weights, claimed)
+    return claimed
+
+
+def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
+    """A tree over the innermost 2^depth elements of the packet."""
+    group = 1 << int(stage.settings["tree_depth"])
+    units, time, packet = products.stream.shape
+    columns = run.layouts.size(stage.packet)
+    lanes = products.weights.shape[1]
+    shape = (units, time, packet // group, group)
+    stream = products.stream.reshape(shape)
+    values = np.empty((units, lanes, time, columns), dtype=stream.dtype)
+    for lane in range(lanes):
+        weights = np.ascontiguousarray(products.weights[:, lane]).reshape(shape)
+        np.einsum("utcg,utcg->utc", stream[:, :, :columns], weights[:, :, :columns], out=values[:, lane])
+    poison = _packet_poison(products, shape, columns)
+
+    def first(part: NDArray[Any]) -> NDArray[Any]:
+        return part if part.shape[3] == 1 else part[..., ::group][..., :columns]
+
+    return Sums(values, poison, products.cells.moved(first), time)
+
+
+def _packet_poison(products: Products, shape: tuple[int, ...], columns: int) -> Bits | None:
+    if products.stream_poison is None and products.weights_poison is None:
+        return None
+    lanes = products.weights.shape[1]
+    out = np.zeros((shape[0], lanes, shape[1], columns), dtype=np.bool_)
+    if products.stream_poison is not None:
+        out |= products.stream_poison.reshape(shape)[:, None, :, :columns].any(axis=-1)
+    if products.weights_poison is not None:
+        for lane in range(lanes):
+            out[:, lane] |= products.weights_poison[:, lane].reshape(shape)[:, :, :columns].any(axis=-1)
+    return out if out.any() else None
+
+
+def contract_time(run: Run, stage: Stage, sums: Sums, before: Stage) -> Sums:
+    """Accumulates the time steps that fall on one step of the output Time; a padded step stays undefined."""
+    group, live = time_groups(run, before.time, stage.time)
+    order = np.argsort(group, kind="stable")
+    order = order[group[order] >= 0]
+    fed = np.unique(group[order])
+    if not np.isin(np.flatnonzero(live), fed).all():
+        message = "a live step of the output Time is fed by no step of the input Time"
+        run.fail("contract_time_mismatch", message, stage.time, before.time)
+        raise ValueError(message)
+    starts = np.searchsorted(group[order], fed)
+    values = _accumulated(sums.values, order, starts, len(fed))
+    poison = None if sums.poison is None else np.logical_or.reduceat(sums.poison[:, :, order], starts, axis=2)
+    place = np.zeros(len(live), dtype=np.int64)
+    place[fed] = np.arange(len(fed))
+    if len(fed) < len(live):
+        values, poison = values[:, :, place], np.zeros_like(values, dtype=np.bool_) if poison is None else poison
+        poison = poison[:, :, place]
+        poison[:, :, np.setdiff1d(np.arange(len(live)), fed)] = True
+    first = order[starts][place]
+    cells = sums.cells.moved(lambda part: part if part.shape[2] == 1 else part[:, :, first])
+    return Sums(values, poison, cells, sums.values.shape[2])
+
+
+def _accumulated(values: NDArray[Any], order: Any, starts: Any, count: int) -> NDArray[Any]:
+    """Sums per output step; equal groups in order are a plain reshape, which numpy adds faster."""
+    size = len(order) // count
+    if len(order) == count * size and np.array_equal(starts, np.arange(count) * size):
+        units, lanes, _, columns = values.shape
+        taken = values if np.array_equal(order, np.arange(values.shape[2])) else values[:, :, order]
+        out = taken.reshape(units, lanes, count, size, columns)
+        return np.asarray(out[:, :, :, 0] + out[:, :, :, 1] if size == 2 else out.sum(axis=3, dtype=values.dtype))
+    return np.asarray(np.add.reduceat(values[:, :, order], starts, axis=2, dtype=values.dtype))
+
+
+def time_groups(run: Run, before: str, after: str) -> tuple[NDArray[np.int64], Bits]:
+    """Which output step every input step falls on, by the cells of both, and which output steps are live.
+
+    The axes of the output Time tell the steps apart; an input step that is padding falls nowhere (-1).
+    """
+    source, wanted = run.layouts.inner(before), run.layouts.inner(after)
+    sizes = {a: run.layouts.axes[a] for a in wanted.index}
+    known = _numbers(wanted, sizes)
+    live = np.asarray(wanted.kind == LIVE)
+    order = np.flatnonzero(live)[np.argsort(known[live], kind="stable")]
+    numbers = _numbers(source, sizes)
+    at = np.minimum(np.searchsorted(known[order], numbers), max(0, len(order) - 1))
+    hit = (source.kind == LIVE) & (known[order][at] == numbers) if len(order) else np.zeros(len(numbers), np.bool_)
+    return np.where(hit, order[at] if len(order) else -1, -1), live
+
+
+def _numbers(found: Cells, sizes: dict[str, int]) -> NDArray[np.int64]:
+    out = np.zeros(found.kind.shape, dtype=np.int64)
+    for axis, size in sizes.items():
+        out = out * size + found.index.get(axis, np.int64(0))
+    return out
+
+
+def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
+    """Folds the lanes: into the packet (interleaved) or into Time (sequential)."""
+    columns_out = run.bench.plan.hardware.contraction.out_columns
+    _, lanes, time, columns = sums.values.shape
+    mode = str(stage.settings["mode"])
+    wide = -(-columns // columns_out) * columns_out
+
+    def fold(part: NDArray[Any], fill: Any) -> NDArray[Any]:
+        if part.shape[1:] == (1, 1, 1):
+            return part[:, 0]
+        whole = np.broadcast_to(part, (part.shape[0], lanes, time, columns))
+        if mode == "interleaved":
+            folded = whole.transpose(0, 2, 3, 1).reshape(part.shape[0], time * columns, lanes)
+            return _filled(folded, columns_out, fill)
+        padded = _filled(whole, wide, fill).transpose(0, 2, 1, 3)
+        return padded.reshape(part.shape[0], -1, columns_out)
+
+    dtype = "f32" if DTYPES[stage.dtype].is_float else "i32"
+    raw = np.ascontiguousarray(fold(sums.values, 0)).view(np.uint32)
+    padding = lanes < columns_out if mode == "interleaved" else columns < wide
+    poison = None if sums.poison is None and not padding else fold(
+        np.zeros(sums.values.shape, np.bool_) if sums.poison is None else sums.poison, True
+    )
+    kind = np.broadcast_to(sums.cells.kind, (sums.cells.kind.shape[0], lanes, time, columns)) if padding else sums.cells.kind
+    cells = sums.cells.moved(lambda part: fold(part, 0), lambda _: fold(kind, 1))
+    return Flow(dtype, raw, poison, cells, raw.shape[1])
+
+
+def _filled(part: NDArray[Any], size: int, fill: Any) -> NDArray[Any]:
+    if part.shape[-1] == size:
+        return part
+    out = np.full((*part.shape[:-1], size), fill, dtype=part.dtype)
+    out[..., : part.shape[-1]] = part
+    return out

@@ -1,0 +1,110 @@
+"""Fetch: the sequencer walks a slice's data memory; then the fetch adapter (domain: section 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from models.plan import Stage
+from simulator.bench import Run
+from simulator.engines.walks import entry_walk, run_elements
+from simulator.layouts import Identity
+from simulator.memories import Block, Walk, walk_offsets
+from simulator.streams import Flow
+from simulator.values import convert, decode, encode
+from models.dtypes import DTYPES
+
+
+def fetch(run: Run, stage: Stage) -> Flow:
+    """Reads the buffers that the settings name into a stream, interleaved where there are two."""
+    names = [str(name) for name in stage.settings["reads"]]
+    parts = [_fetch_one(run, stage, name) for name in names]
+    if len(parts) == 1:
+        return parts[0]
+    return _interleaved(run, stage, parts)
+
+
+def _fetch_one(run: Run, stage: Stage, name: str) -> Flow:
+    entry = run.entry(name)
+    if entry is None or entry.file != "dm":
+        raise LookupError(f"`{name}` is no tensor in data memory")
+    time, packet = entry_walk(stage.settings, "time"), entry_walk(stage.settings, "packet")
+    walk = (*time, *packet)
+    base = run.base_elements(stage.settings.get("base"))
+    bits = DTYPES[entry.dtype].bits
+    slices = run.layouts.size(stage.slice)
+    address = (entry.address or 0) + base * bits // 8
+    block = run.bench.memories.dm.read(address, entry.dtype, slices, walk)
+    shape = (block.raw.shape[0], walk_steps(time), walk_steps(packet))
+    offsets = (walk_offsets(walk) + base).reshape(shape[1:])
+    cells = _cells_at(run, entry, offsets)
+    poison = None if block.poison is None else block.poison.reshape(shape)
+    return Flow(entry.dtype, block.raw.reshape(shape), poison, cells, fetch_steps(run, entry.dtype, walk, shape))
+
+
+def walk_steps(walk: Walk) -> int:
+    """How many steps a walk has."""
+    return int(np.prod([size for size, _ in walk], dtype=np.int64))
+
+
+def fetch_steps(run: Run, dtype: str, walk: Walk, shape: tuple[int, ...]) -> int:
+    """Time x packet bytes / read size: counted from the walk itself."""
+    hardware, bits = run.bench.plan.hardware.fetch, DTYPES[dtype].bits
+    packet_bytes = shape[2] * bits // 8
+    if not run.main:
+        return shape[1] * max(1, packet_bytes // hardware.read_bytes_sub)
+    access = np.gcd(shape[2], run_elements(walk)) * bits
+    read_bytes = max((n for n in _powers(hardware.max_read_bytes_main) if access % (8 * n) == 0), default=1)
+    return shape[1] * max(1, packet_bytes // read_bytes)
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << n for n in range(most.bit_length())]
+
+
+def _cells_at(run: Run, entry: Any, offsets: Any) -> Identity:
+    """Which cell of the buffer stands at every step: its own mapping, read where the walk goes."""
+    whole = run.cells_of(entry, (entry.element,))
+    size = run.layouts.size(entry.element)
+    inside = np.minimum(offsets, size - 1)
+
+    def move(part: Any) -> Any:
+        return part[:, :, None] if part.shape[1] == 1 else part[:, inside]
+
+    moved = whole.moved(move)
+    beyond = offsets >= size
+    if beyond.any():
+        return Identity(np.where(beyond[None], np.int8(1), moved.kind), moved.index)
+    return moved
+
+
+def _interleaved(run: Run, stage: Stage, parts: list[Flow]) -> Flow:
+    """Alternates two buffers along the interleave axis of Time; their cells are told apart by that axis."""
+    axis = str(stage.settings["interleave"])
+    at = run.layouts.inner(stage.time).index[axis]
+    choose = np.broadcast_to(at, (parts[0].time,))
+    masks = [np.zeros(p.raw.shape, dtype=np.bool_) if p.poison is None else p.poison for p in parts]
+    raw, poison = parts[0].raw.copy(), masks[0].copy()
+    raw[:, choose == 1], poison[:, choose == 1] = parts[1].raw[:, choose == 1], masks[1][:, choose == 1]
+    index = {**parts[0].cells.index, axis: (choose[None, :, None].astype(np.int64),)}
+    return Flow(
+        parts[0].dtype, raw, poison if poison.any() else None, Identity(parts[0].cells.kind, index), parts[0].steps
+    )
+
+
+def adapt(run: Run, stage: Stage, flow: Flow) -> Flow:
+    """Table look-up and fetch cast: both convert by value."""
+    steps = 0
+    if stage.step == "fetch_table_lookup":
+        tenths = run.bench.plan.hardware.fetch.table_lookup_tenths_per_flit
+        flit_bytes = run.bench.plan.hardware.geometry.flit_bytes
+        out_bytes = DTYPES[stage.dtype].size_bytes(flow.packet)
+        steps = -(-flow.time * -(-out_bytes // flit_bytes) * tenths // 10)
+    return flow.with_values(stage.dtype, convert(flow.raw, flow.dtype, stage.dtype), steps)
+
+
+def subtract_zero_point(run: Run, stage: Stage, flow: Flow) -> Flow:
+    """Subtracts the zero point and widens to i5 or i9."""
+    numbers = decode(flow.raw, flow.dtype) - int(stage.settings["zero_point"])
+    return flow.with_values(stage.dtype, encode(numbers, stage.dtype), 0)

@@ -1,0 +1,269 @@
+"""Where the cells of a plan stand: units, and the identity of every position, by enumeration (domain: section 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.cells import LIVE, Cells, cells, partial, tensor_cells
+from models.mapping import Axis, Broadcast, Mapping, Pair, axis_names
+from models.parse import parse
+
+Ints = NDArray[np.int64]
+Parts = list[tuple[Mapping, Ints]]
+Swaps = dict[Mapping, Axis]
+Move = Callable[[NDArray[Any]], NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units that hold data: every live position of Chip and Cluster, with all slices of each.
+
+    A flow over S slices has `len(chip) * S` units, slices innermost.
+    """
+
+    chip: Ints
+    cluster: Ints
+    slices: int
+
+    @property
+    def groups(self) -> int:
+        """How many clusters take part, over all chips."""
+        return len(self.chip)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which cell stands at every position of an array.
+
+    `kind` is 0 where a cell is live; `index` gives every axis as parts whose sum is the index. All arrays have the
+    same number of dimensions and broadcast to the array they describe, so an axis that only the units carry costs
+    no more than the units.
+    """
+
+    kind: NDArray[np.int8]
+    index: dict[str, tuple[Ints, ...]]
+
+    def moved(self, move: Move, kind_move: Move | None = None) -> Identity:
+        """The identity after a rearrangement, which must cope with dimensions of size 1."""
+        moved = {name: tuple(move(part) for part in parts) for name, parts in self.index.items()}
+        return Identity((kind_move or move)(self.kind), moved)
+
+    def total(self, axis: str) -> Ints:
+        """The index along one axis, its parts added up."""
+        return reduce(np.add, self.index[axis])
+
+    def only(self, axes: Collection[str]) -> Identity:
+        """The identity along some axes; along the others the array holds copies."""
+        return Identity(self.kind, {name: parts for name, parts in self.index.items() if name in axes})
+
+    def live(self) -> bool:
+        """Whether no position is padding."""
+        return not self.kind.any()
+
+
+def lean(array: NDArray[Any]) -> NDArray[Any]:
+    """Drops broadcast dimensions (stride 0) to size 1."""
+    picks = tuple(
+        slice(0, 1) if step == 0 and size > 1 else slice(None)
+        for step, size in zip(array.strides, array.shape, strict=True)
+    )
+    return array[picks]
+
+
+class Layouts:
+    """Parses and enumerates the mappings of one plan, each once."""
+
+    def __init__(self, axes: dict[str, int], units: Units) -> None:
+        self.axes, self.units = axes, units
+        self._parsed: dict[str, Mapping] = {}
+        self._identities: dict[tuple[object, ...], Identity] = {}
+
+    def mapping(self, text: str) -> Mapping:
+        """The parsed mapping of a text."""
+        if text not in self._parsed:
+            self._parsed[text] = parse(text or "1", self.axes)
+        return self._parsed[text]
+
+    def size(self, text: str) -> int:
+        """Positions of a mapping."""
+        return self.mapping(text).size
+
+    def axes_with(self, names: Iterable[str]) -> dict[str, int]:
+        """Axis sizes, with those of the axes that stand for padded expressions (`<A # 12>`)."""
+        return self.axes | {n: self.size(n[1:-1]) for n in names if n.startswith("<")}
+
+    def identity(
+        self,
+        spatial: tuple[str, str, str],
+        inner: tuple[str, ...],
+        offset: tuple[str, int] | None = None,
+        swaps: Swaps | None = None,
+    ) -> Identity:
+        """Cells of Chip, Cluster, Slice and further levels: dimensions [units, one per inner level].
+
+        `offset` adds a position of another mapping, such as the start of a tile, to every position; `swaps` replaces
+        padded expressions by axes, so that their padding has an identity too.
+        """
+        key = (spatial, inner, offset, tuple(swaps or ()))
+        if key not in self._identities:
+            exprs = [swapped(self.mapping(t), swaps) for t in spatial]
+            at = self._unit_positions(exprs[2].size, len(inner))
+            outside = list(zip(exprs, at, strict=True))
+            self._identities[key] = self._enumerate(outside, inner, offset, swaps)
+        return self._identities[key]
+
+    def plain_identity(
+        self, levels: tuple[str, ...], offset: tuple[str, int] | None = None, swaps: Swaps | None = None
+    ) -> Identity:
+        """Cells of a tensor without units, such as one in HBM: one dimension per level, Chip first."""
+        key = (levels, offset, tuple(swaps or ()))
+        if key not in self._identities:
+            chip = swapped(self.mapping(levels[0]), swaps)
+            at = np.arange(chip.size, dtype=np.int64).reshape(-1, *([1] * (len(levels) - 1)))
+            self._identities[key] = self._enumerate([(chip, at)], levels[1:], offset, swaps)
+        return self._identities[key]
+
+    def inner(self, *texts: str) -> Cells:
+        """Cells of mappings without units, one dimension each."""
+        return tensor_cells(self._grids(texts, 0))
+
+    def _grids(self, texts: tuple[str, ...], before: int, swaps: Swaps | None = None) -> Parts:
+        dimensions = before + len(texts)
+        out = []
+        for i, text in enumerate(texts):
+            expr = swapped(self.mapping(text), swaps)
+            shape = [1] * dimensions
+            shape[before + i] = expr.size
+            out.append((expr, np.arange(expr.size, dtype=np.int64).reshape(shape)))
+        return out
+
+    def _unit_positions(self, slices: int, dimensions: int) -> list[Ints]:
+        shape = (-1, *([1] * dimensions))
+        at = np.arange(self.units.groups * slices, dtype=np.int64)
+        group = at // slices
+        return [
+            self.units.chip[group].reshape(shape),
+            self.units.cluster[group].reshape(shape),
+            (at % slices).reshape(shape),
+        ]
+
+    def _enumerate(
+        self, outside: Parts, inner: tuple[str, ...], offset: tuple[str, int] | None, swaps: Swaps | None
+    ) -> Identity:
+        inside = self._grids(inner, 1, swaps)
+        if offset is not None:
+            at = np.full((1,) * (1 + len(inner)), offset[1], dtype=np.int64)
+            inside.append((swapped(self.mapping(offset[0]), swaps), at))
+        return _additive(outside, inside) or _whole(outside + inside)
+
+
+def swapped(expr: Mapping, swaps: Swaps | None) -> Mapping:
+    """Replaces whole expressions by axes."""
+    if not swaps:
+        return expr
+    if expr in swaps:
+        return swaps[expr]
+    if isinstance(expr, Pair):
+        return Pair(swapped(expr.left, swaps), swapped(expr.right, swaps))
+    if isinstance(expr, Axis | Broadcast):
+        return expr
+    return replace(expr, inner=swapped(expr.inner, swaps))
+
+
+def _whole(parts: Parts) -> Identity:
+    found = tensor_cells(parts)
+    dimensions = found.kind.ndim
+    index = {
+        name: (lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape)),)
+        for name, at in found.index.items()
+    }
+    return Identity(lean(found.kind), index)
+
+
+def _additive(outside: Parts, inside: Parts) -> Identity | None:
+    """The cheap form: bare axes alone, whose total never reaches the size, need no sum over units and inner levels."""
+    index: dict[str, tuple[Ints, ...]] = {}
+    top: dict[str, int] = {}
+    for side in (outside, inside):
+        met = partial(side)
+        if met.out_of_bounds is not None:
+            return None
+        for (base, _), at in met.reads.items():
+            if not isinstance(base, Axis):
+                if axis_names(base) or np.any(cells(base, at).kind != LIVE):
+                    return None
+                continue
+            index[base.name] = (*index.get(base.name, ()), lean(at))
+            top[base.name] = top.get(base.name, 0) + int(at.max())
+            if top[base.name] >= base.size:
+                return None
+    return Identity(np.zeros((1,) * outside[0][1].ndim, dtype=np.int8), index)
+
+
+def find_units(axes: dict[str, int], levels: Iterable[tuple[str, str]], slices: int) -> Units:
+    """Collects the live positions of every (Chip, Cluster) that a plan mentions; padding holds nothing."""
+    live: set[tuple[int, int]] = set()
+    for chip_text, cluster_text in set(levels):
+        chips = _live_positions(parse(chip_text, axes))
+        clusters = _live_positions(parse(cluster_text, axes))
+        live.update((x, y) for x in chips for y in clusters)
+    order = np.array(sorted(live) or [(0, 0)], dtype=np.int64)
+    return Units(order[:, 0], order[:, 1], slices)
+
+
+def _live_positions(expr: Mapping) -> list[int]:
+    found = cells(expr, np.arange(expr.size, dtype=np.int64))
+    return [int(i) for i in np.flatnonzero(found.kind == LIVE)]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Positions of cells by their index: `table[number of a cell]` is the last position that holds it, -1 if none."""
+
+    axes: tuple[str, ...]
+    sizes: dict[str, int]
+    table: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, identity: Identity, axes: tuple[str, ...], sizes: dict[str, int], shape: tuple[int, ...]) -> Catalogue:
+        """Enters every live position of an array of that shape, counted in C order."""
+        table = np.full(max(1, int(np.prod([sizes[a] for a in axes]))), -1, dtype=np.int32)
+        numbers = np.broadcast_to(numbered(identity, axes, sizes), shape).ravel()
+        at = np.arange(numbers.size, dtype=np.int32)
+        if not identity.live():
+            keep = np.broadcast_to(identity.kind == LIVE, shape).ravel()
+            numbers, at = numbers[keep], at[keep]
+        table[numbers] = at
+        return cls(axes, sizes, table)
+
+    def find(self, identity: Identity) -> NDArray[np.int32]:
+        """The position of every cell of another array; -1 where it is padding or stands nowhere."""
+        found = self.table[numbered(identity, self.axes, self.sizes)]
+        return found if identity.live() else np.where(identity.kind == LIVE, found, np.int32(-1))
+
+    @cached_property
+    def covered(self) -> bool:
+        """Whether every cell has a position."""
+        return bool((self.table >= 0).all())
+
+
+def numbered(identity: Identity, axes: tuple[str, ...], sizes: dict[str, int]) -> NDArray[np.int32]:
+    """One number per cell: the mixed radix of its index along the given axes; an absent axis stands at 0.
+
+    Padding may give any number in range. int32 holds what fits a table at all.
+    """
+    out: NDArray[np.int32] = np.zeros((1,) * identity.kind.ndim, dtype=np.int32)
+    radix = 1
+    for axis in reversed(axes):
+        for part in identity.index.get(axis, ()):
+            out = out + (part * radix).astype(np.int32)
+        radix *= sizes[axis]
+    if not identity.live():
+        out = np.clip(out, 0, radix - 1)
+    return out

@@ -1,0 +1,186 @@
+"""What a kernel means: its operations on named axes, without any mapping.
+
+Of a mapping's text only the axis names count, never positions: a transfer copies, a contraction sums over the axes
+that are not in what the pass writes, the vector engine works elementwise with named broadcasting, and a tile takes
+the part of an axis whose digit lies in a range.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from models.kernel import DmaOp, Kernel, LoopOp, Op, PassOp, Place, ReshapeOp, Step, Tile
+from simulator.linear import digit_of, evaluate
+from simulator.named import Named, cast, contract, from_raw
+from simulator.reference_vector import apply
+from simulator.values import Raw
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass
+class Reference:
+    """The kernel's meaning, computed in program order; `tensors` holds the latest instance of every name."""
+
+    kernel: Kernel
+    bounded: bool
+    tensors: dict[str, Named] = field(default_factory=dict)
+    spread: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Axis names in Chip, Cluster and Slice of every on-chip tensor: those a pass keeps without naming them."""
+
+    def run(self) -> None:
+        """Computes everything.
+
+        Raises:
+            LookupError: a step without a meaning here, or a tensor that is read before it is written.
+
+        """
+        for op, variables in unrolled(self.kernel.ops):
+            if isinstance(op, DmaOp):
+                self._dma(op, variables)
+            elif isinstance(op, PassOp):
+                self._pass(op, variables)
+            elif isinstance(op, ReshapeOp):
+                self._reshape(op)
+
+    def _read(self, place: Place, variables: Mapping[str, int]) -> Named:
+        if isinstance(place, str):
+            return self.tensors[place]
+        return self.tensors[place.tensor].tile(place.tile, evaluate(place.start, variables), place.length)
+
+    def _write(self, place: Place, value: Named, variables: Mapping[str, int]) -> None:
+        if isinstance(place, str):
+            self.tensors[place] = replace(value, picks={})
+            return
+        self._write_tile(place, value, evaluate(place.start, variables))
+
+    def _write_tile(self, place: Tile, value: Named, start: int) -> None:
+        """Puts a part of an axis where it belongs; what no tile has written yet is not a number."""
+        digit = digit_of(place.tile)
+        whole = self.tensors.get(place.tensor)
+        if digit.axis not in value.axes:
+            raise LookupError(f"`{place.tensor}`: the tile's axis {digit.axis} is not in what is written")
+        at, size = value.axes.index(digit.axis), self.kernel.axes[digit.axis]
+        if whole is None:
+            shape = (*value.values.shape[:at], size, *value.values.shape[at + 1 :])
+            error = None if value.error is None else np.zeros(shape)
+            whole = replace(value, values=np.zeros(shape, value.values.dtype), picks={}, error=error)
+        number = digit.value(np.arange(size))
+        into = np.flatnonzero((number >= start) & (number < start + place.length))
+        where = (*(slice(None),) * at, into)
+        value = value.aligned(whole.axes)
+        whole.values[where] = value.values
+        if whole.error is not None and value.error is not None:
+            whole.error[where] = value.error
+        self.tensors[place.tensor] = whole
+
+    def _dma(self, op: DmaOp, variables: Mapping[str, int]) -> None:
+        self._write(op.write, self._read(op.read, variables), variables)
+        self.spread[_tensor(op.write)] = _names(op.chip, op.cluster, op.slice)
+
+    def _reshape(self, op: ReshapeOp) -> None:
+        self.tensors[op.name] = self.tensors[op.of]
+        self.spread[op.name] = _names(op.chip, op.cluster, op.slice) or self.spread.get(op.of, frozenset())
+
+    def _pass(self, op: PassOp, variables: Mapping[str, int]) -> None:
+        places = op.read if isinstance(op.read, tuple) else (op.read,)
+        found = [self._read(place, variables) for place in places]
+        value = found[0] if op.interleave is None else _interleaved(found, op.interleave)
+        spread = self._spread_of(op, places[0])
+        kept = spread | _written(op.steps[-1])
+        stash: list[Named] = []
+        for step in op.steps:
+            value = self._step(step, value, kept, stash)
+        last = op.steps[-1]
+        if last.step == "commit":
+            self._write(last.write, value, variables)
+            self.spread[_tensor(last.write)] = spread
+        elif last.step in ("to_trf", "to_vrf"):
+            self.tensors[last.write] = value
+            self.spread[last.write] = spread
+
+    def _spread_of(self, op: PassOp, place: Place) -> frozenset[str]:
+        """Names over units where the pass ends: the last Slice that a step states, else that of the source."""
+        spread = self.spread.get(_tensor(place), frozenset())
+        for step in op.steps:
+            if step.step in ("fetch", "switch", "commit") and step.slice is not None:
+                spread = _names(step.slice)
+        return spread
+
+    def _step(self, step: Step, value: Named, kept: frozenset[str], stash: list[Named]) -> Named:
+        if step.step == "contract_outer":
+            return contract(value, self.tensors[step.with_], kept, bounded=self.bounded)
+        if step.step in ("fetch_cast", "fetch_table_lookup", "cast"):
+            return cast(value, step.dtype)
+        if step.step == "fetch_zero_point_sub":
+            return replace(value, values=value.values - step.zero_point, dtype=step.dtype)
+        if step.step == "vector":
+            for op in step.ops:
+                if op.name == "stash":
+                    stash[:] = [value]
+                else:
+                    value = apply(op, value, self._look(value, stash))
+            return value
+        if step.step == "commit" and step.cast is not None:
+            kept_sign = np.maximum(value.values, 0.0) if step.relu else value.values
+            return cast(replace(value, values=kept_sign), step.cast)
+        return value
+
+    def _look(self, value: Named, stash: list[Named]) -> Any:
+        def look(operand: Any) -> Named:
+            if operand == "stash":
+                return stash[0]
+            if not isinstance(operand, str):
+                number = np.float32(operand) if value.dtype == "f32" else np.int64(operand)
+                wide = np.float64 if value.dtype == "f32" else np.int64
+                return Named((), np.array(number, dtype=wide), value.dtype)
+            found = self.tensors[operand]
+            for axis, picks in value.picks.items():
+                if axis in found.axes and axis not in found.picks:
+                    found = found.taken(axis, picks)
+            return found
+
+        return look
+
+
+def _interleaved(found: list[Named], axis: str) -> Named:
+    first, second = found[0], found[1].aligned(found[0].axes)
+    return replace(first, axes=(axis, *first.axes), values=np.stack([first.values, second.values]))
+
+
+def _written(step: Step) -> frozenset[str]:
+    texts = [getattr(step, name, None) for name in ("element", "lane")]
+    return _names(*texts)
+
+
+def _names(*texts: str | None) -> frozenset[str]:
+    return frozenset(name for text in texts if text for name in _NAME.findall(text))
+
+
+def _tensor(place: Place) -> str:
+    return place if isinstance(place, str) else place.tensor
+
+
+def unrolled(ops: tuple[Op, ...], variables: dict[str, int] | None = None) -> Iterator[tuple[Op, dict[str, int]]]:
+    """Operations in program order with their loop variables."""
+    known = variables or {}
+    for op in ops:
+        if isinstance(op, LoopOp):
+            for i in range(op.count):
+                yield from unrolled(op.ops, {**known, op.name: i})
+        else:
+            yield op, known
+
+
+def reference_outputs(kernel: Kernel, inputs: dict[str, Raw], axes: dict[str, tuple[str, ...]], *, bounded: bool) -> dict[str, Named]:
+    """Every output tensor on its named axes (in the order `axes` gives), from the bit patterns of the inputs."""
+    reference = Reference(kernel, bounded)
+    for name, raw in inputs.items():
+        reference.tensors[name] = from_raw(raw, kernel.tensors[name].dtype, axes[name])
+    reference.run()
+    return {n: reference.tensors[n] for n, t in kernel.tensors.items() if t.role == "output" and n in reference.tensors}

@@ -1,0 +1,129 @@
+"""How long operations take, counted by the simulator itself (cycles page)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.dtypes import DTYPES
+from models.hardware import Hardware
+from models.plan import Stage
+from simulator.dma_queue import Pieces, cut, cut_from_start, engine_of, queue_tenths, runs
+from simulator.engines.dma import Moved
+
+Ints = NDArray[np.int64]
+_TENTHS = 10
+
+
+def pass_cycles(stages: tuple[Stage, ...], steps: list[int], hardware: Hardware, *, main: bool) -> int:
+    """Base plus the largest step count of any stage."""
+    most = max(steps, default=0)
+    return _base(stages, steps, hardware, main) + most
+
+
+def _base(stages: tuple[Stage, ...], steps: list[int], hardware: Hardware, main: bool) -> int:
+    names = {stage.step for stage in stages}
+    passes = hardware.passes
+    ring = max((n for stage, n in zip(stages, steps, strict=True) if stage.step == "switch"), default=0)
+    others = max((n for stage, n in zip(stages, steps, strict=True) if stage.step != "switch"), default=0)
+    if ring > others:
+        return passes.commit_base_cycles
+    if stages[-1].step in ("to_trf", "to_vrf"):
+        short = stages[-1].settings.get("via") == "short"
+        return passes.short_store_base_cycles if short else passes.register_store_base_cycles
+    if main and "vector" in names:
+        return passes.vector_base_cycles
+    if main and "contract_outer" in names:
+        return passes.contraction_base_cycles
+    return passes.commit_base_cycles
+
+
+def transfer_cycles(moved: Moved, direction: str, hardware: Hardware) -> int:
+    """Cycles of a transfer between HBM and data memory, or of a copy."""
+    width = max(1, DTYPES[moved.dtype].bits // 8)
+    if direction == "copy":
+        return copy_cycles(moved, width, hardware)
+    found = runs(moved.at, width) if DTYPES[moved.dtype].bits >= 8 else _nibble_runs(moved.at)
+    if len(found.unit) == 0:
+        return hardware.dma.load_base_cycles if direction == "load" else hardware.dma.store_base_cycles
+    return load_cycles(found, hardware) if direction == "load" else store_cycles(found, hardware)
+
+
+def _nibble_runs(at: NDArray[np.int32]) -> Pieces:
+    """Runs of 4-bit elements, in whole bytes."""
+    half = runs(at, 1)
+    first = half.start // 2
+    return Pieces(half.unit, first, (half.start + half.length + 1) // 2 - first)
+
+
+def copy_cycles(moved: Moved, width: int, hardware: Hardware) -> int:
+    """By the book: a start, and 256 bytes a cycle and engine for the reads, as much for the writes."""
+    elements = (moved.at >= 0).sum(axis=1)
+    engine = engine_of(np.arange(len(elements)), hardware)
+    most = int(np.bincount(engine, weights=elements).max()) * width
+    return hardware.dma.copy_base_cycles + 2 * -(-most // hardware.dma.access_bytes)
+
+
+def load_cycles(found: Pieces, hardware: Hardware) -> int:
+    """Cycles of a load from the HBM runs of every unit."""
+    dma = hardware.dma
+    units = np.unique(found.unit)
+    requests = cut(found, dma.access_bytes)
+    if len(units) == 1:
+        tenths = dma.single_slice_base_cycles * _TENTHS + dma.single_slice_request_tenths * len(requests.unit)
+        return _rounded(tenths)
+    base = dma.load_base_cycles + _group_cycles(units, hardware)
+    return _rounded(base * _TENTHS + _scaled_queue(requests, hardware))
+
+
+def _group_cycles(units: Ints, hardware: Hardware) -> int:
+    several = len(np.unique(engine_of(units, hardware))) > 1
+    return hardware.dma.group_cycles if several else 0
+
+
+def _scaled_queue(requests: Pieces, hardware: Hardware) -> int:
+    """Q; beyond one packet per slice, where no byte is shared, one packet of each is simulated and scaled."""
+    dma = hardware.dma
+    per_unit = np.bincount(requests.unit, weights=requests.length).astype(np.int64)
+    most = int(per_unit.max())
+    if most <= dma.packet_bytes or _shares_bytes(requests):
+        return queue_tenths(requests, hardware)
+    units = np.unique(requests.unit)
+    packets = Pieces(units, np.arange(len(units)) * dma.packet_bytes, np.full(len(units), dma.packet_bytes))
+    return queue_tenths(cut(packets, dma.access_bytes), hardware) * most // dma.packet_bytes
+
+
+def _shares_bytes(requests: Pieces) -> bool:
+    order = np.argsort(requests.start, kind="stable")
+    start, end = requests.start[order], (requests.start + requests.length)[order]
+    return bool((start[1:] < np.maximum.accumulate(end)[:-1]).any())
+
+
+def store_cycles(found: Pieces, hardware: Hardware) -> int:
+    """Cycles of a store: full blocks queue, partial ones are read-modify-writes that get in each other's way."""
+    dma = hardware.dma
+    pieces = cut(cut_from_start(found, dma.access_bytes), dma.access_bytes)
+    full = pieces.length == dma.access_bytes
+    tenths = (dma.store_base_cycles + _group_cycles(np.unique(found.unit), hardware)) * _TENTHS
+    if full.any():
+        tenths += _scaled_queue(pieces.where(full), hardware)
+    if not full.all():
+        tenths += dma.partial_base_cycles * _TENTHS + _partial_tenths(pieces.where(~full), hardware)
+    return _rounded(tenths)
+
+
+def _partial_tenths(pieces: Pieces, hardware: Hardware) -> int:
+    """w x R: R is the largest over engines of the sum over the blocks that the engine writes partially."""
+    dma = hardware.dma
+    blocks, block = np.unique(pieces.start // dma.access_bytes, return_inverse=True)
+    writes = np.bincount(block)
+    tiny = np.bincount(block, weights=pieces.length < dma.partial_tiny_bytes) > 1
+    weight = np.where(tiny, dma.partial_tiny_weight_tenths, dma.partial_weight_tenths)
+    price = weight * writes * np.minimum(writes, dma.partial_cap_writes)
+    engine = engine_of(pieces.unit, hardware)
+    touched = np.unique(engine * len(blocks) + block)
+    return int(np.bincount(touched // len(blocks), weights=price[touched % len(blocks)]).max())
+
+
+def _rounded(tenths: int) -> int:
+    return int(tenths + _TENTHS // 2) // _TENTHS
