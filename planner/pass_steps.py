@@ -21,6 +21,7 @@ from models.kernel import (
     FetchTableLookup,
     FetchZeroPointSub,
     Switch,
+    SwitchConfig,
     Tile,
     ToTrf,
     ToVrf,
@@ -127,7 +128,7 @@ def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> lis
     time = None if step.slice is None or step.time == AUTO else context.parse(step.time)
     stated = None if time is None else replace(stream, slice=wanted, time=time)
     for kind, finding in switch_moves.reasons(context.ground, stream, wanted, time).items():
-        if step.config != AUTO and step.config.kind != kind:
+        if isinstance(step.config, SwitchConfig) and step.config.kind != kind:
             continue
         grown = trail.after(index, step.step, Outcome((finding,)), fallback=stated)
         out.append(grown.decided("switch", kind))

@@ -14,7 +14,7 @@ from models.factors import contiguous_walk
 from models.faults import Finding
 from models.hardware import Hardware
 from models.mapping import Mapping, text
-from planner.engines.shapes import BITS_PER_BYTE, element_bits
+from planner.engines.shapes import BITS_PER_BYTE, element_bits, size_bytes
 
 Entry = tuple[int, int]
 MOST_ACCESSES = 2**18
@@ -199,6 +199,29 @@ def _window(size: int, view: View | None) -> NDArray[np.bool_]:
         return np.ones(size, dtype=np.bool_)
     digit = np.arange(size, dtype=np.int64) // view.stride % view.size
     return np.asarray(digit < view.length)
+
+
+def exceeds_dm(name: str, dtype: str, element: Mapping, hardware: Hardware) -> Finding | None:
+    """A finding where a slice's DM cannot hold the buffer."""
+    size, limit = size_bytes(dtype, element.size), hardware.dm.bytes_per_slice
+    if size <= limit:
+        return None
+    return Finding(
+        "exceeds_capacity",
+        f"{name} takes {size} bytes of a slice's DM, {size - limit} more than it has",
+        f"{size} bytes",
+        f"at most {limit} bytes",
+    )
+
+
+def not_enumerated(name: str, element: Mapping) -> Finding:
+    """The walk of a buffer is too long to say which cells it touches."""
+    return Finding(
+        "equivalence_not_decided",
+        f"which cells of {name} `{text(element)}` are touched cannot be told",
+        text(element),
+        f"at most {MOST_CELLS} positions",
+    )
 
 
 def bank_run(entries: Sequence[Entry], access_elements: int, dtype: str, hardware: Hardware) -> int:

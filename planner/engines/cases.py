@@ -8,10 +8,11 @@ from typing import Any
 
 from models.dtypes import DTYPES
 from models.faults import Finding, rules
+from models.graph import MAIN, SUB
 from models.hardware import Hardware
 from models.mapping import Mapping, MappingError
 from models.parse import parse
-from planner.engines.base import Outcome
+from planner.engines.base import Ground, Outcome
 
 Case = dict[str, Any]
 CaseFunction = Callable[[Case, Hardware], Case]
@@ -50,6 +51,19 @@ def stream_dtype(case: Case, name: str = "dtype") -> str:
     if value not in DTYPES:
         raise CaseError(f"case {case.get('id', '?')}: `{name}` is {value}, must be one of {', '.join(DTYPES)}")
     return str(value)
+
+
+def ground_of(case: Case, hardware: Hardware) -> Ground:
+    """The ground of a case: its axes, and its context where it names one.
+
+    Raises:
+        CaseError: the context is neither main nor sub.
+
+    """
+    context = case.get("context", MAIN)
+    if context not in (MAIN, SUB):
+        raise CaseError(f"case {case.get('id', '?')}: `context` is {context}, must be {MAIN} or {SUB}")
+    return Ground(hardware, case.get("axes", {}), str(context))
 
 
 @cache

@@ -10,7 +10,7 @@ from models.hardware import Hardware
 from models.layout import Stream
 from models.mapping import ONE, Mapping
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping, optional, stream_dtype
+from planner.engines.cases import CaseFunction, ground_of, judged, mapping, optional, stream_dtype
 from planner.engines.collect import one_flit
 from planner.engines.shapes import disagreement, elements_in, kept, padded, size_bytes
 
@@ -76,7 +76,7 @@ def commit_cast(dtype: str, out_dtype: str, packet: Mapping) -> tuple[Finding, .
 
 def _case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     stream = Stream(stream_dtype(case), ONE, ONE, ONE, ONE, mapping(case, "packet"))
-    out = law(Ground(hardware, case["axes"]), stream, stream_dtype(case, "out_dtype"), optional(case, "out_packet"))
+    out = law(ground_of(case, hardware), stream, stream_dtype(case, "out_dtype"), optional(case, "out_packet"))
     return judged(out, {})
 
 

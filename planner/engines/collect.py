@@ -10,7 +10,7 @@ from models.hardware import Hardware
 from models.layout import Stream
 from models.mapping import ONE, Mapping, pair, text
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping, stream_dtype
+from planner.engines.cases import CaseFunction, ground_of, judged, mapping, stream_dtype
 from planner.engines.fetch import packet_alignment
 from planner.engines.shapes import (
     cut,
@@ -75,7 +75,7 @@ def one_flit(hardware: Hardware, dtype: str, packet: Mapping) -> Finding | None:
 def _case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     stream = Stream(stream_dtype(case), ONE, ONE, ONE, mapping(case, "time"), mapping(case, "packet"))
     config = CollectConfig(mapping(case, "out_time"), mapping(case, "out_packet"))
-    outcome = law(Ground(hardware, case["axes"]), stream, config)
+    outcome = law(ground_of(case, hardware), stream, config)
     return judged(outcome, dict(outcome.settings))
 
 

@@ -13,9 +13,18 @@ from models.kernel import Tile
 from models.layout import Stream, TensorLayout
 from models.mapping import ONE, Mapping, text
 from planner.engines import cast
-from planner.engines.addresses import Walk, bank_run, innermost_stride, touched, walk, within_limits
+from planner.engines.addresses import (
+    Walk,
+    bank_run,
+    exceeds_dm,
+    innermost_stride,
+    not_enumerated,
+    touched,
+    walk,
+    within_limits,
+)
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping, stream_dtype
+from planner.engines.cases import CaseFunction, ground_of, judged, mapping, stream_dtype
 from planner.engines.fetch import base_of, outside_view, tile_view
 from planner.engines.shapes import (
     broken_promises,
@@ -65,7 +74,7 @@ def trim(hardware: Hardware, stream: Stream, packet: Mapping) -> tuple[Finding, 
                 f"one of {wanted} bytes",
             )
         )
-    if not same_cells(stream.packet, packet, packet.size):
+    elif not same_cells(stream.packet, packet, packet.size):
         near = leading(stream.packet, packet.size) if packet.size <= stream.packet.size else stream.packet
         findings.append(
             Finding(
@@ -108,7 +117,7 @@ def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:
             if config.slice is None
             else disagreement("commit_slice_mismatch", "Slice of the stream", stream.slice, config.slice),
             broken_promises("commit_padding_kind", "Element", [stream.time, packet], config.element),
-            _fits(hardware, out_dtype, config),
+            exceeds_dm(config.write, out_dtype, config.element, hardware),
         ]
     )
     found = walk(stream.time, packet, config.element)
@@ -123,6 +132,7 @@ def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:
             outside_view(config.write, seen.outside, view) if seen.outside else None,
             _twice(config, seen.repeated) if seen.repeated else None,
             _past_end(config, packet, seen.past_end) if seen.past_end else None,
+            None if seen.decided else not_enumerated(config.write, config.element),
         ]
     )
     settings |= {
@@ -211,18 +221,6 @@ def _aligned(hardware: Hardware, dtype: str, packet: Mapping, found: Walk, confi
     )
 
 
-def _fits(hardware: Hardware, dtype: str, config: CommitConfig) -> Finding | None:
-    size, limit = size_bytes(dtype, config.element.size), hardware.dm.bytes_per_slice
-    if size <= limit:
-        return None
-    return Finding(
-        "exceeds_capacity",
-        f"{config.write} takes {size} bytes of a slice's DM, {size - limit} more than it has",
-        f"{size} bytes",
-        f"at most {limit} bytes",
-    )
-
-
 def _not_walked(time: Mapping, packet: Mapping, config: CommitConfig) -> Finding:
     return Finding(
         "commit_not_addressable",
@@ -272,7 +270,7 @@ def _trim_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
 
 
 def _commit_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
-    ground = Ground(hardware, case["axes"], case.get("context", "main"))
+    ground = ground_of(case, hardware)
     packet = mapping(case, "packet")
     stream = Stream(stream_dtype(case), ONE, ONE, ONE, mapping(case, "time"), packet)
     config = CommitConfig("the tensor", mapping(case, "element"), packet=packet)

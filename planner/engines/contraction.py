@@ -14,9 +14,10 @@ from models.layout import Stream, TensorLayout
 from models.mapping import ONE, Mapping, Stride, pair, text
 from planner.engines import contraction_outer
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping, optional, stream_dtype
+from planner.engines.cases import CaseError, CaseFunction, ground_of, judged, mapping, optional, stream_dtype
 from planner.engines.contraction_outer import OuterConfig, accumulator_of, operands
 from planner.engines.shapes import (
+    MOST_PACKET,
     cut,
     disagreement,
     kept,
@@ -40,7 +41,7 @@ def packet_law(ground: Ground, stream: Stream, out_packet: Mapping) -> Outcome:
         findings.append(_columns("contract_packet_power", out_packet, "a power of two"))
     if out_packet.size > most:
         findings.append(_columns("contract_packet_columns", out_packet, f"at most {most}"))
-    depth = _tree_depth(stream.packet, out_packet)
+    depth = None if max(stream.packet.size, out_packet.size) > MOST_PACKET else _tree_depth(stream.packet, out_packet)
     if depth is None:
         findings.append(
             Finding(
@@ -135,6 +136,9 @@ class LaneConfig:
 def lane_law(ground: Ground, stream: Stream, config: LaneConfig) -> Outcome:
     """Interleaved folds lanes into the packet, Sequential into Time; steps are the out Time."""
     hardware = ground.hardware
+    most = hardware.contraction.accumulator_columns
+    if stream.packet.size > most:
+        return Outcome((_columns("contract_packet_columns", stream.packet, f"at most {most}"),))
     times, packet = _folded(hardware, stream, config)
     time = next((t for t in times if config.time is not None and equivalent(config.time, t)), times[0])
     findings = [
@@ -219,19 +223,19 @@ def _outer_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     trf = TensorLayout("the TRF tensor", "trf", weight, mapping(case, "trf_element"), lane=mapping(case, "lane"))
     stream = _stream(case, time="time", packet="packet", dtype=dtype)
     config = OuterConfig(mapping(case, "out_time"), mapping(case, "out_packet"))
-    outcome = contraction_outer.law(Ground(hardware, case["axes"]), stream, trf, config)
+    outcome = contraction_outer.law(ground_of(case, hardware), stream, trf, config)
     return judged(outcome, {"pack_size": outcome.settings["pack_size"]})
 
 
 def _packet_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     stream = _stream(case, packet="packet", dtype=stream_dtype(case))
-    outcome = packet_law(Ground(hardware, case["axes"]), stream, mapping(case, "out_packet"))
+    outcome = packet_law(ground_of(case, hardware), stream, mapping(case, "out_packet"))
     flits = kept([contraction_outer.packet_flits(hardware, stream.dtype, stream.packet)])
     return judged(replace(outcome, findings=(*flits, *outcome.findings)), dict(outcome.settings))
 
 
 def _time_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
-    outcome = time_law(Ground(hardware, case["axes"]), _stream(case, time="time"), mapping(case, "out_time"))
+    outcome = time_law(ground_of(case, hardware), _stream(case, time="time"), mapping(case, "out_time"))
     return judged(outcome, dict(outcome.settings))
 
 
@@ -240,15 +244,18 @@ def _lane_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     before = optional(case, "pre_reduce_time") or stream.time
     inner = inner_time(before, stream.time)
     extra = () if inner is not None else (_not_survivors(before, stream.time),)
+    mode = str(case.get("mode", "")).lower()
+    if mode not in LANE_MODES:
+        raise CaseError(f"case {case.get('id', '?')}: `mode` must be one of {', '.join(LANE_MODES)}")
     config = LaneConfig(
-        str(case["mode"]).lower(),
+        mode,
         mapping(case, "lane"),
         1 if inner is None else inner,
         mapping(case, "out_time"),
         mapping(case, "out_packet"),
     )
-    outcome = lane_law(Ground(hardware, case["axes"]), stream, config)
-    fields = {k: outcome.settings[k] for k in ("inner_time", "slot_capacity")}
+    outcome = lane_law(ground_of(case, hardware), stream, config)
+    fields = {k: v for k, v in outcome.settings.items() if k != "mode"}
     return judged(replace(outcome, findings=(*extra, *outcome.findings)), fields)
 
 

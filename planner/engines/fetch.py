@@ -15,9 +15,19 @@ from models.layout import Stream, TensorLayout
 from models.mapping import Axis, Mapping, MappingError, nodes, terms, text
 from models.parse import parse
 from planner.engines import fetch_adapter
-from planner.engines.addresses import View, Walk, bank_run, innermost_stride, touched, walk, within_limits
+from planner.engines.addresses import (
+    View,
+    Walk,
+    bank_run,
+    exceeds_dm,
+    innermost_stride,
+    not_enumerated,
+    touched,
+    walk,
+    within_limits,
+)
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import judged, mapping, stream_dtype
+from planner.engines.cases import ground_of, judged, mapping, stream_dtype
 from planner.engines.shapes import (
     broken_promises,
     disagreement,
@@ -71,6 +81,7 @@ def law(ground: Ground, source: Sequence[TensorLayout], config: FetchConfig) -> 
             broken_promises("fetch_padding_kind", "the stream", [tensor.element], config.time),
             broken_promises("fetch_padding_kind", "the stream", [tensor.element], config.packet),
             packet_alignment(ground.hardware, config.out_dtype or tensor.dtype, config.packet),
+            exceeds_dm(tensor.name, tensor.dtype, tensor.element, ground.hardware),
         ]
     )
     found = walk(config.time, config.packet, tensor.element)
@@ -187,6 +198,8 @@ def _unread(tensor: TensorLayout, entries: Sequence[tuple[int, int]], view: View
         )
     if seen.outside:
         out.append(outside_view(tensor.name, seen.outside, view))
+    if not seen.decided:
+        out.append(not_enumerated(tensor.name, tensor.element))
     return out
 
 
@@ -315,7 +328,7 @@ def _lift_fault(level: str, held: Mapping, stated: Mapping, why: str) -> Finding
 
 
 def _case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
-    ground = Ground(hardware, case["axes"], case.get("context", "main"))
+    ground = ground_of(case, hardware)
     tensor = TensorLayout("source", "dm", stream_dtype(case), mapping(case, "element"))
     config = FetchConfig(mapping(case, "out_time"), mapping(case, "out_packet"), out_dtype=case.get("out_dtype", ""))
     outcome = law(ground, [tensor], config)

@@ -11,7 +11,7 @@ from models.hardware import Hardware
 from models.layout import Stream
 from models.mapping import ONE
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, stream_dtype
+from planner.engines.cases import CaseError, CaseFunction, judged, stream_dtype
 
 CASTS: dict[str, tuple[str, ...]] = {
     "i4": ("i32",),
@@ -103,8 +103,10 @@ def _table_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
 
 
 def _zero_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
-    ground, zero = Ground(hardware, {}), int(case["zero_point"])
-    return judged(zero_point_sub(ground, _of(case), stream_dtype(case, "out_dtype"), zero), {})
+    zero = case.get("zero_point")
+    if not isinstance(zero, int):
+        raise CaseError(f"case {case.get('id', '?')}: `zero_point` is {zero}, must be a whole number")
+    return judged(zero_point_sub(Ground(hardware, {}), _of(case), stream_dtype(case, "out_dtype"), zero), {})
 
 
 CASES: dict[str, CaseFunction] = {

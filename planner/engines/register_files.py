@@ -11,7 +11,7 @@ from models.hardware import Hardware
 from models.layout import Stream, TensorLayout
 from models.mapping import ONE, Mapping, Stride, pair, text
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping, optional, stream_dtype
+from planner.engines.cases import CaseFunction, ground_of, judged, mapping, optional, stream_dtype
 from planner.engines.collect import one_flit
 from planner.engines.shapes import broken_promises, cut, disagreement, kept, size_bytes
 
@@ -216,7 +216,7 @@ def vrf_layout(stream: Stream, config: VrfConfig) -> TensorLayout:
 def _trf_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     stream = Stream(stream_dtype(case), ONE, ONE, ONE, mapping(case, "time"), mapping(case, "packet"))
     config = TrfConfig("the tensor", mapping(case, "lane"), mapping(case, "element"))
-    outcome = to_trf(Ground(hardware, case["axes"]), stream, config)
+    outcome = to_trf(ground_of(case, hardware), stream, config)
     fields = ("flits_per_lane", "rows_per_bank", "total_bytes", "fits_half")
     return judged(outcome, {k: outcome.settings[k] for k in fields})
 
@@ -226,7 +226,7 @@ def _vrf_case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     time, packet = optional(case, "time"), optional(case, "packet")
     whole = pair(time or ONE, packet or ONE) if time or packet else element
     stream = Stream(stream_dtype(case), ONE, ONE, ONE, whole, ONE)
-    outcome = to_vrf(Ground(hardware, case["axes"]), stream, VrfConfig("", element))
+    outcome = to_vrf(ground_of(case, hardware), stream, VrfConfig("", element))
     return judged(outcome, {"bytes": outcome.settings["bytes"]})
 
 

@@ -11,7 +11,7 @@ from models.hardware import Hardware
 from models.layout import Stream
 from models.mapping import ONE, Axis, Mapping, Pad, pair, terms, text
 from planner.engines.base import Ground, Outcome
-from planner.engines.cases import CaseFunction, judged, mapping
+from planner.engines.cases import CaseFunction, ground_of, judged, mapping
 from planner.engines.shapes import cut, disagreement, kept, leading, live_length, padded
 
 PAIR = 2
@@ -132,7 +132,7 @@ def _reshaped(
 
 def _case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     name = case["engine"].removeprefix("vector_")
-    ground = Ground(hardware, case["axes"])
+    ground = ground_of(case, hardware)
     packet, out_packet = mapping(case, "packet"), mapping(case, "out_packet")
     if name in ("narrow_trim", "widen_pad"):
         stream = Stream("f32", ONE, ONE, ONE, ONE, packet)
