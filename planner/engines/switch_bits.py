@@ -126,8 +126,8 @@ def window(e: Mapping, below: int, size: int) -> Mapping:
 @lru_cache(maxsize=8192)
 def _window(e: Mapping, below: int, size: int) -> Mapping:
     _, low = _cut_at(open_factors(e), below * size)
-    found = _cut_at(low, below)[0] if low is not None else None
-    if found is None:
+    found, inner = _cut_at(low, below) if low is not None else ((), None)
+    if inner is None:
         return tidy(Modulo(Stride(e, below), size))
     return chain(as_terms(found))
 

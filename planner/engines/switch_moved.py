@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.digits import Digit, Free, cut, size_of
+from models.digits import Digit, Free, Padded, cut, size_of, whole
 from models.factors import equivalent, from_factors
 from models.mapping import ONE, Mapping, Pad, Resize, axis_names
+from models.tidy import as_digit
 from planner.engines.switch_bits import Bit, live_count
 from planner.engines.switch_routing import Moved
 
@@ -46,6 +47,26 @@ def leaving(bits: Sequence[Bit], unused: Sequence[int]) -> list[Leaving]:
             out[-1] = _leaving(bit, (*last.bits, at))
         else:
             out.append(_leaving(bit, (at,)))
+    return _with_padding(out)
+
+
+def _with_padding(items: list[Leaving]) -> list[Leaving]:
+    """Puts padding back onto the digit just inside of it, so that `B # 16` over B = 8 is one item."""
+    out: list[Leaving] = []
+    for item in items:
+        last = out[-1] if out else None
+        if (
+            last is None
+            or not last.is_padding
+            or last.bits[-1] != item.bits[0] + 1
+            or not isinstance(item.factor, Digit)
+            or not isinstance(last.factor.base, Pad)  # type: ignore[union-attr]
+        ):
+            out.append(item)
+            continue
+        size = last.factor.size * item.factor.size
+        padded = Padded((item.factor,), size, last.factor.base.kind)
+        out[-1] = Leaving(whole(padded), (*last.bits, *item.bits))
     return out
 
 
@@ -106,7 +127,7 @@ def _taken(item: Leaving, time: Flat) -> tuple[int, Flat]:
         if last.size % item.factor.size == 0:
             return item.factor.size, (*time[:-1], *cut(last, item.factor.size)[0])
     if isinstance(item.factor, Digit) and isinstance(item.factor.base, Pad):
-        return _part_of_padded(item, time)
+        return _part_of_padded(item.mapping, item.factor, item.factor.base.inner, time)
     return 1, time
 
 
@@ -121,12 +142,16 @@ def _pure_padding(factor: Digit) -> bool:
     return isinstance(factor.base, Pad) and factor.base.inner == ONE
 
 
-def _part_of_padded(item: Leaving, time: Flat) -> tuple[int, Flat]:
+def _part_of_padded(e: Mapping, factor: Digit, inner: Mapping, time: Flat) -> tuple[int, Flat]:
     """The longest innermost part of `time` that reads the first values of a padded item, as C does of C # 4."""
     for start in range(len(time)):
         count = size_of(time[start:])
-        if 1 < count <= item.factor.size and equivalent(Resize(item.mapping, count), from_factors(time[start:])):
+        if 1 < count <= factor.size and equivalent(Resize(e, count), from_factors(time[start:])):
             return count, time[:start]
+    base, stride, size = as_digit(inner)
+    last = time[-1]
+    if _same_place(Digit(base, stride * factor.stride, size), last) and last.size % size == 0:
+        return size, (*time[:-1], *cut(last, size)[0])
     return 1, time
 
 
