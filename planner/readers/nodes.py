@@ -126,8 +126,9 @@ class _Composer:
             self.stack[-1].count += node.count
 
     def _add(self, node: Node, event: Event) -> None:
-        if getattr(event, "anchor", None) is not None and not isinstance(event, AliasEvent):
-            self.anchors[str(event.anchor)] = node
+        anchor = getattr(event, "anchor", None)
+        if anchor is not None and not isinstance(event, AliasEvent):
+            self.anchors[str(anchor)] = node
         if (tag := getattr(event, "tag", None)) is not None:
             raise self._error("explicit_tag", f"the tag `{str(tag)[:80]}`", event, str(tag), "no tag")
         if not self.stack:

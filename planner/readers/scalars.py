@@ -17,6 +17,7 @@ from planner.readers.nodes import Node
 
 MAX_INT = 2**63 - 1
 MAX_PARAMETER = 2**31
+MAX_NAME = 255
 NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_.-]*"
 VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 AXIS_PATTERN = r"[A-Z][A-Za-z0-9_]*"
@@ -71,7 +72,7 @@ def named(pattern: str, what: str) -> Converter:
         text = plain_text(ctx, node, what)
         if text is None:
             return BAD
-        if not re.fullmatch(pattern, text) or text in RESERVED:
+        if len(text) > MAX_NAME or not re.fullmatch(pattern, text) or text in RESERVED:
             near = re.sub(r"[^A-Za-z0-9_.-]", "_", text[:40])
             near = near if re.fullmatch(pattern, near) and near not in RESERVED else ""
             return ctx.fault("bad_name", node, f"`{shown(text)}` is no {what}", text, f"a {what}: {pattern}", near)

@@ -242,6 +242,7 @@ class _Names:
         return ", ".join(sorted(self.cycles.get(name, ()))[:8])
 
     def finish(self) -> None:
+        unused: dict[str, tuple[int, int]] = {}
         for name, tensor in self.tensors.items():
             place = position(self.ctx, ("tensors", name))
             if name in self.unclear or tensor is None:
@@ -251,10 +252,14 @@ class _Names:
                     "output_never_written", place, f"nothing writes the output `{name}`", name, "a dma into it"
                 )
             if tensor.role == "input" and name not in self.used:
-                self._unused(name, place)
+                unused[name] = place
         for name, path in self.created.items():
             if name not in self.used and name not in self.unclear:
-                self._unused(name, position(self.ctx, path))
+                unused[name] = position(self.ctx, path)
+        # A misspelt name leaves the right one unread: no second message for that.
+        if not any(f.severity == "error" for f in self.ctx.faults):
+            for name, place in unused.items():
+                self._unused(name, place)
 
     def _unused(self, name: str, place: tuple[int, int]) -> None:
         self.ctx.fault("unused_tensor", place, f"nothing reads `{name}`", name, "a reader", severity="warning")
@@ -284,7 +289,7 @@ def _unrolled(ctx: Context, placed: list[Placed]) -> None:
             ctx.op = p.op.name
             ctx.fault(
                 "too_many_operations",
-                position(ctx, p.path),
+                position(ctx, (*p.path[:-2], "count") if p.loops else p.path),
                 f"loops unroll to {total:,} operations and more",
                 str(total),
                 f"at most {MAX_UNROLLED:,}",

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from models.mapping import Mapping, MappingError
 from models.parse import Scope, parse
 
-MAX_EXPANDED_CHARACTERS = 4_000_000
+MAX_EXPANDED_CHARACTERS = 400_000
 _NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _OPERATORS = ("/", "%", "=", "#", "#{*}", "#{0}", "#{!}")
 

@@ -36,6 +36,7 @@ _CLIP = ("Min", "AbsMin", "Max", "AbsMax", "AddFxp", "AddFxpSat", "Add")
 _BINARY_MODES = ("00", "01", "10", "11")
 _TERNARY_MODES = ("012", "002", "102", "112", "020", "021", "120")
 _TAGS = ("Equal", "Less", "Greater", "LessUnsigned", "GreaterUnsigned", "True", "False")
+_NULLS = ("null", "~", "")
 _TAGS_WITHOUT_CONSTANT = ("True", "False")
 _LOGIC_ALUS = ("LogicAnd", "LogicOr", "LogicXor", "LogicLshift", "LogicRshift")
 _FXP_ALUS = ("FxpAdd", "FxpLshift", "FxpMul", "FxpRshift")
@@ -76,7 +77,7 @@ def _scalar_operand(ctx: Context, node: Node, path: SourcePath) -> Converted:
 
 
 def _optional_operand(ctx: Context, node: Node, path: SourcePath) -> Converted:
-    if node.kind == "scalar" and node.plain and node.text in ("null", "~", ""):
+    if node.kind == "scalar" and node.plain and node.text in _NULLS:
         return None
     return _scalar_operand(ctx, node, path)
 
@@ -156,7 +157,7 @@ def _comparison(ctx: Context, node: Node, path: SourcePath) -> Converted:
     name = op_name(_TAGS).convert(ctx, key, path)
     if name is BAD:
         return BAD
-    if value is None or (value.plain and not value.text):
+    if value is None or (value.plain and value.text in _NULLS):
         if name in _TAGS_WITHOUT_CONSTANT:
             return {name: None}
         return ctx.fault("missing_field", node, f"`{name}` compares with a constant", shown(name), f"{{{name}: 0}}")
