@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from cli.talk import INTERRUPTED
 T = TypeVar("T")
 GRACE_SECONDS = 10.0
 """How long work may go on after a first interrupt before the last result it announced is taken."""
+AGAIN_SECONDS = 0.5
+"""A signal that comes sooner after the first is the same one: `timeout` signals a process and then its group."""
 _POLL_SECONDS = 0.05
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -34,12 +37,16 @@ def run_interruptible(
         running, and the process must be ended with `end_at_once`.
 
     """
+    first = 0.0
 
     def hear(_number: int, _frame: FrameType | None) -> None:
-        if stop.is_set():
+        nonlocal first
+        if not stop.is_set():
+            first = time.monotonic()
+            stop.set()
+            on_first()
+        elif time.monotonic() - first > AGAIN_SECONDS:
             os._exit(INTERRUPTED)
-        stop.set()
-        on_first()
 
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="work")
     with _handlers(hear):

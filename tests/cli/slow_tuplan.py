@@ -1,7 +1,7 @@
 """The command line with a planner that is slow on purpose; run as a program by the tests of interrupts.
 
-The first argument says how it behaves: `obedient` ends when it is asked to stop, `deaf` never hears that, `hopeless` is
-stopped before it has any plan.
+The first argument says how it behaves: `obedient` ends when it is asked to stop, `deaf` never hears that,
+`hopeless` is stopped before it has any plan, `stubborn` is deaf and would be waited for very long.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any
 
+import cli.interrupt
 import cli.plan
 import planner
 from cli.app import app
@@ -25,13 +26,14 @@ def plan(*_: Any, progress: Any, on_plan: Any, stop: threading.Event) -> Plan:
         on_plan(a_plan(status="feasible", stopped_by="time_limit", makespan_cycles=5000))
     sys.stderr.write("working\n")
     sys.stderr.flush()
-    (threading.Event() if BEHAVIOUR == "deaf" else stop).wait()
+    (stop if BEHAVIOUR in ("obedient", "hopeless") else threading.Event()).wait()
     if BEHAVIOUR == "hopeless":
         return a_plan(status="unknown", stopped_by="interrupt", makespan_cycles=None, ops=())
     return a_plan(status="feasible", stopped_by="interrupt", makespan_cycles=4500)
 
 
 if __name__ == "__main__":
-    cli.plan.GRACE_SECONDS = 0.2
+    cli.plan.GRACE_SECONDS = 60.0 if BEHAVIOUR == "stubborn" else 0.2
+    cli.interrupt.AGAIN_SECONDS = 0.0 if BEHAVIOUR == "stubborn" else 60.0
     vars(planner)["plan"] = plan
     app()
