@@ -1,7 +1,7 @@
 """The second stage: rows and addresses for places whose lifetimes are known.
 
-Distinct places where everything fits at once, first fit otherwise, and where that fails CP-SAT. Where that fails too, the
-places that cannot be put come back, so that the main model can part them.
+Distinct places where everything fits at once, first fit otherwise, and where that fails CP-SAT. Where that fails too,
+the places that cannot be put come back, so that the main model can part them.
 """
 
 from __future__ import annotations

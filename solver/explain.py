@@ -55,7 +55,7 @@ def explain(
     """
     fixed = fixed or {}
     narrow(problem, fixed, forbidden)
-    model = guarded(problem)
+    model = in_one_cycle_each(problem, guarded=True)
     _guard_choices(model, fixed, forbidden)
     literals = model.variables.guards.all()
     status, blamed = _solve(model, list(literals.values()), options)
@@ -77,13 +77,13 @@ def explain(
     return Core(tuple(_worded(problem, g) for g in kept), minimal, confirmed)
 
 
-def guarded(problem: Problem) -> Model:
-    """The model with a guard per rule and place, one cycle per operation, and no objective."""
+def in_one_cycle_each(problem: Problem, *, guarded: bool) -> Model:
+    """The model with one cycle per operation and no objective, with or without a guard per rule and place."""
     unit = one_cycle_each(problem)
     frame = unit.hardware.kernel
     passes = sum(any(m.bitmap for m in o.modes) for o in unit.operations)
     upper = frame.first_start_cycles + len(unit.operations) + passes + frame.final_sync_cycles
-    return build(Index(unit), Window({}, {}, 0, upper), guarded=True)
+    return build(Index(unit), Window({}, {}, 0, upper), guarded=guarded, minimise=False)
 
 
 def one_cycle_each(problem: Problem) -> Problem:

@@ -134,7 +134,7 @@ class _Run:
 
     def _try(self, name: str, now: int) -> bool:
         """Starts an operation when its best mode can start now and its places can be handed out."""
-        if self.earliest[name] > now:
+        if self.earliest[name] > now or all(self._busy(m, now) for m in self.modes[name]):
             return False
         mode = min(self.modes[name], key=lambda m: (self._start(m, now) + m.cycles, len(m.holds)))
         start = self._start(mode, now)
@@ -155,6 +155,9 @@ class _Run:
         heapq.heappush(self.running, (end, name))
         heapq.heappush(self.events, end)
         return True
+
+    def _busy(self, mode: Mode, now: int) -> bool:
+        return any(self.free.get(r, 0) > now for r in mode.holds)
 
     def _start(self, mode: Mode, now: int) -> int:
         start = max([now, *(self.free.get(r, 0) for r in mode.holds)])

@@ -44,12 +44,12 @@ class Model:
     variables: Variables
 
 
-def build(index: Index, window: Window, *, guarded: bool = False) -> Model:
-    """Builds the model; guarded, it has a literal per rule and place and no objective."""
+def build(index: Index, window: Window, *, guarded: bool = False, minimise: bool = True) -> Model:
+    """Builds the model; guarded, it has a literal per rule and place."""
     cp = cp_model.CpModel()
     variables = Variables(cp, index, window, Guards(cp, on=guarded))
     for rule in RULES:
         rule.build(cp, variables)
-    if not guarded:
+    if minimise:
         objective.build(cp, variables)
     return Model(cp, variables)

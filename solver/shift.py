@@ -55,6 +55,25 @@ def left_shift(index: Index, solution: Solution) -> Solution:
     return replace(solution, starts=ordered, loads=tuple(loads), makespan=makespan(index, ends))
 
 
+def one_by_one(index: Index, solution: Solution) -> Solution:
+    """The same order with one operation at a time, whatever it holds; what was parted stays parted."""
+    time = index.hardware.kernel.first_start_cycles
+    starts: dict[str, int] = {}
+    loads: list[BitmapLoad] = []
+    ends: dict[str, int] = {}
+    for item in _items(index, solution):
+        if item.load:
+            loads.append(
+                BitmapLoad(item.name, item.bitmap or "", time, time + index.hardware.switch.bitmap_load_cycles)
+            )
+            time = loads[-1].end
+            continue
+        time = max([time, *(ends[e.before] + e.lag_cycles for e in index.before[item.name] if e.before in ends)])
+        starts[item.name] = time
+        time = ends[item.name] = time + item.cycles
+    return replace(solution, starts=starts, loads=tuple(loads), makespan=makespan(index, ends))
+
+
 def makespan(index: Index, ends: Mapping[str, int]) -> int:
     """From 0 to the end of the final sync."""
     frame = index.hardware.kernel

@@ -15,12 +15,12 @@ from models.plan import Status, StoppedBy
 from solver.addresses import NoRowsError, Placement, lifetimes, with_places
 from solver.bound import Bound, bound
 from solver.engine import Run, run
-from solver.explain import explain
+from solver.explain import explain, in_one_cycle_each
 from solver.index import Index
 from solver.list_schedule import list_schedules
 from solver.model import Model, build
 from solver.narrow import Fixed, Forbidden, hopeless, narrow, undominated
-from solver.shift import left_shift
+from solver.shift import left_shift, one_by_one
 from solver.solution import BitmapLoad, Options, Solution, Stats
 from solver.validate import validate
 from solver.variables import Window
@@ -58,25 +58,18 @@ def solve(
         ValueError: a fixed or forbidden choice does not exist.
 
     """
-    left = narrow(problem, fixed or {}, forbidden)
-    index = Index(undominated(left))
+    fixed = fixed or {}
+    index = Index(undominated(narrow(problem, fixed, forbidden)))
     if index.order is None or hopeless(index):
-        return _none(problem, options, fixed or {}, forbidden, 0)
-    search = _Search(index, options, on_solution, stop)
-    found = search.run(hint)
-    if found.status == "infeasible":
-        return _none(problem, options, fixed or {}, forbidden, found.lower_bound, found.stats)
-    return found
-
-
-def _none(
-    problem: Problem, options: Options, fixed: Fixed, forbidden: Forbidden, lower: int, stats: Stats | None = None
-) -> Solution:
+        why = explain(problem, options, fixed=fixed, forbidden=forbidden)
+        if why is not None:
+            return Solution("infeasible", "proof", None, 0, stats=_stats(), infeasible=why.guards)
+    found = _Search(index, options, on_solution, stop).run(hint)
+    if found.status != "infeasible":
+        return found
     why = explain(problem, options, fixed=fixed, forbidden=forbidden)
-    guards = why.guards if why is not None else ()
-    return Solution(
-        "infeasible", "proof", None, lower, stats=stats or Stats(version=version("ortools")), infeasible=guards
-    )
+    # A no counts only when a second proof, from the guarded model, agrees.
+    return replace(found, infeasible=why.guards) if why is not None else replace(found, status="unknown")
 
 
 @dataclass(slots=True)
@@ -104,7 +97,13 @@ class _Search:
                 best = shifted
             if best is not None and best.makespan == known.makespan:
                 break
-        return best
+        return best if best is not None else self._by_order()
+
+    def _by_order(self) -> Solution | None:
+        """A plan from any order that satisfies all rules: whether there is one does not depend on cycles."""
+        model = in_one_cycle_each(self.index.problem, guarded=False)
+        done = run(model.cp, self.options, stop=self.stop)
+        return self._placed(one_by_one(self.index, _read(model, done.solver.value))) if done.found else None
 
     def _candidates(self, known: Bound, hint: Solution | None) -> Iterable[Solution]:
         if hint is not None and _same_choices(self.index, hint):
@@ -136,6 +135,8 @@ class _Search:
             spent = _add(spent, done, cuts)
             if exact and done.status != cp_model.INFEASIBLE:
                 lower = max(lower, round(done.solver.best_objective_bound))
+            if done.status == cp_model.INFEASIBLE and first is not None and not cuts:
+                done = self._again(model)
             if not done.found:
                 return self._without(done, first, lower, spent, exact=exact)
             found, placement = with_places(self.index, _read(model, done.solver.value), self.options)
@@ -145,6 +146,11 @@ class _Search:
             if cuts > MAX_CUTS:
                 return self._without(done, first, lower, spent, exact=False)
             _cut(model, self.index, _read(model, done.solver.value), placement)
+
+    def _again(self, model: Model) -> Run:
+        """A second opinion where CP-SAT contradicts a plan in hand: without hints and without presolve."""
+        model.cp.clear_hints()  # type: ignore[no-untyped-call]
+        return run(model.cp, self.options, stop=self.stop, plain=True)
 
     def _window(self, known: Bound, first: Solution | None) -> Window:
         upper = first.makespan if first is not None and first.makespan is not None else _horizon(self.index)

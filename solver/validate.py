@@ -42,10 +42,17 @@ class _Facts:
         self.start = solution.starts
         self.end = {n: self.start[n] + m.cycles for n, m in self.modes.items() if n in self.start}
 
+        self._by_name = {b.name: b for b in problem.buffers}
+        self.sizes: dict[str, tuple[int, int]] = {}
+        """Rows and bytes of every place: the largest of what relabels it."""
+        for b in problem.buffers:
+            rows, size = self.sizes.get(self.root(b).name, (0, 0))
+            self.sizes[self.root(b).name] = max(rows, b.rows), max(size, b.bytes)
+
     def root(self, buffer: Buffer) -> Buffer:
-        by_name = {b.name: b for b in self.problem.buffers}
+        """The buffer that owns the place."""
         while buffer.shares:
-            buffer = by_name[buffer.shares]
+            buffer = self._by_name[buffer.shares]
         return buffer
 
     def lives(self, file: str) -> dict[str, tuple[int, int, Buffer]]:
@@ -141,7 +148,7 @@ def _regions(f: _Facts) -> Iterator[Violation]:
             )
             continue
         low, high = (half * rows_per_bank // 2 for half in REGION_ROWS[region])
-        rows = max(b.rows for b in f.problem.buffers if f.root(b).name == name)
+        rows = f.sizes[name][0]
         if row < low or row + rows > high:
             yield Violation(
                 "region_out_of_bounds", f"{name} takes rows {row} to {row + rows} of {region} ({low}-{high})"
@@ -159,7 +166,7 @@ def _memories(f: _Facts) -> Iterator[Violation]:
         ("vrf", "vrf_capacity", f.problem.hardware.vrf.bytes_per_slice, f.problem.hardware.vrf.alignment_bytes),
     ):
         lives = f.lives(file)
-        sizes = {n: max(b.bytes for b in f.problem.buffers if f.root(b).name == n) for n in lives}
+        sizes = {n: f.sizes[n][1] for n in lives}
         for birth, _, _ in lives.values():
             alive = [n for n, (s, e, _) in lives.items() if s <= birth < e]
             if sum(sizes[n] for n in alive) > room:

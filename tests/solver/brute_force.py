@@ -1,4 +1,4 @@
-"""The optimum by enumeration: every combination of modes and address modes, every order, each started as early as it can.
+"""The optimum by enumeration: all modes and address modes, every order, each operation as early as it can.
 
 Independent of the solver's rules: an order is turned into starts by trying times one after the other against the
 validator's view of what is allowed. Small integers only.
