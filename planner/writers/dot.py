@@ -85,4 +85,5 @@ def _edge(before: str, after: str, data: Mapping[str, Any]) -> str:
 
 def _quoted(*lines: str) -> str:
     """A quoted string of one or more lines."""
-    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
+    text = "\n".join(lines).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + text.replace("\n", "\\n") + '"'
