@@ -29,7 +29,8 @@ class VectorOp(BaseModel):
     `name` is the key of the kernel file (`tag`, `fp_binary`, `clip_zip`, `stash`, ...); the other fields hold
     what that key takes: `op` an operation name as written, `operand` a constant, VRF tensor or `stash`, `operands`
     several of them (None: no operand for this group), `guards` a guarded operand, `value` the bare argument
-    of ops that take one (`fxp_to_fp: 31`, `narrow_trim: PACKET`, `fp_unary: exp`, `tag: zero`), `comparisons` those of a tag.
+    of ops that take one (`fxp_to_fp: 31`, `narrow_trim: PACKET`, `fp_unary: exp`, `tag: zero`), `comparisons` those
+    of a tag.
 
     The reader writes op names in vISA's spelling (`MulF`, also for `mul`) and leaves `alu` and `mode` None where the
     file does. `unzip: I` is `axis`, `clip_zip: Add` is `op`; a tag's `True` and `False` have the constant None.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from planner.readers.texts import Texts
 
 MAX_SUGGESTIONS = 100
 MAX_SUGGESTION_NAMES = 2_000
+MAX_LISTED = 30
 MAX_SHOWN = 80
 
 
@@ -72,24 +73,19 @@ class Context:
         )
         return BAD
 
-    def unknown(self, rule: str, node: Node | tuple[int, int], what: str, name: str, known: Iterable[str]) -> Bad:
+    def unknown(self, rule: str, node: Node | tuple[int, int], what: str, name: str, known: Collection[str]) -> Bad:
         """Reports a name that is not among the known ones, with the nearest spelling."""
-        names = sorted(known)
-        wanted = f"one of {', '.join(names)}" if len(names) <= MAX_SUGGESTIONS else f"one of {len(names)} names"
+        # Sorting and spelling cost time in proportion to names x faults: bounded, a file may hold thousands of both.
+        few = len(known) <= MAX_SUGGESTION_NAMES and len(self.faults) <= MAX_SUGGESTIONS
+        listed = few and len(known) <= MAX_LISTED
         return self.fault(
             rule,
             node,
             f"{what} `{shown(name)}` is not known",
             name,
-            wanted if names else "a declaration",
-            self._nearest(name, names),
+            "a declaration" if not known else f"one of {', '.join(sorted(known)) if listed else f'{len(known)} names'}",
+            nearest(name, sorted(known)) if few and len(name) <= MAX_SHOWN else "",
         )
-
-    def _nearest(self, name: str, names: list[str]) -> str:
-        # A spelling search costs time in proportion to names x faults: bounded, a file may hold thousands of both.
-        if len(self.faults) > MAX_SUGGESTIONS or len(names) > MAX_SUGGESTION_NAMES or len(name) > MAX_SHOWN:
-            return ""
-        return nearest(name, names)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
