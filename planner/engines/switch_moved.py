@@ -60,7 +60,8 @@ def _with_padding(items: list[Leaving]) -> list[Leaving]:
             or not last.is_padding
             or last.bits[-1] != item.bits[0] + 1
             or not isinstance(item.factor, Digit)
-            or not isinstance(last.factor.base, Pad)  # type: ignore[union-attr]
+            or not isinstance(last.factor, Digit)
+            or not isinstance(last.factor.base, Pad)
         ):
             out.append(item)
             continue

@@ -70,18 +70,11 @@ def moves(
     if size_findings(ground.hardware, stream, out_slice):
         return []
     out: list[SwitchCandidate] = []
-    for config, time in _tries(stream, out_slice, out_time):
-        if fixed is not None and not _fits(config, fixed):
-            continue
+    for config, time in _tries(stream, out_slice, out_time, fixed):
         outcome = law(ground, stream, out_slice, time, config)
         if outcome.ok and outcome.stream is not None:
             out.append(SwitchCandidate(config, outcome.stream, outcome, label(config)))
     return out
-
-
-def _fits(config: SwitchConfig, fixed: SwitchConfig) -> bool:
-    given = fixed.model_dump(exclude_none=True)
-    return all(getattr(config, name) == value for name, value in given.items())
 
 
 def undominated(found: Sequence[SwitchCandidate]) -> list[SwitchCandidate]:
@@ -95,20 +88,36 @@ def undominated(found: Sequence[SwitchCandidate]) -> list[SwitchCandidate]:
     return [c for c in found if c is best.get((c.out.time, c.config.kind == "CustomBroadcast"))]
 
 
-def _tries(
-    stream: Stream, out_slice: Mapping, out_time: Mapping | None
-) -> Iterator[tuple[SwitchConfig, Mapping | None]]:
-    """Configurations worth asking the law about, with the Time to ask for."""
-    held = lowered_input(stream)
-    out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
-    for kind, k1, k0 in _grid(len(held.slice)):
-        if mismatches(kind, k1, k0, held.slice, out.slice) == 0:
-            for time0 in time0_values(kind, k1, k0, held, out, out_time is not None):
-                yield configured(kind, k1, k0, time0), out_time
+Tries = Iterator[tuple[SwitchConfig, Mapping | None]]
+"""Configurations worth asking the law about, with the Time to ask for."""
+
+
+def _tries(stream: Stream, out_slice: Mapping, out_time: Mapping | None, fixed: SwitchConfig | None) -> Tries:
+    if fixed is None or fixed.kind != "CustomBroadcast":
+        yield from _regular_tries(stream, out_slice, out_time, fixed)
+    if fixed is not None and fixed.kind != "CustomBroadcast":
+        return
     for time in [out_time] if out_time is not None else _custom_times(stream, out_slice):
         found = route_custom(stream, out_slice, time)
-        if found is not None:
-            yield SwitchConfig(kind="CustomBroadcast", ring_size=derived_ring(found[0])), time
+        ring = None if found is None else derived_ring(found[0])
+        if ring is not None and (fixed is None or fixed.ring_size in (None, ring)):
+            yield SwitchConfig(kind="CustomBroadcast", ring_size=ring), time
+
+
+def _regular_tries(stream: Stream, out_slice: Mapping, out_time: Mapping | None, fixed: SwitchConfig | None) -> Tries:
+    held = lowered_input(stream)
+    out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
+    numbered = numbers(held.slice, out.slice)
+    for kind, k1, k0 in _grid(len(held.slice), fixed.kind if fixed is not None else None):
+        if not _allows(fixed, k1, k0) or not matches(kind, k1, k0, *numbered):
+            continue
+        for time0 in time0_values(kind, k1, k0, held, out, out_time is not None):
+            if fixed is None or fixed.time0 in (None, time0):
+                yield configured(kind, k1, k0, time0), out_time
+
+
+def _allows(fixed: SwitchConfig | None, k1: int, k0: int) -> bool:
+    return fixed is None or (fixed.slice1 in (None, 1 << k1) and fixed.slice0 in (None, 1 << k0))
 
 
 def _custom_times(stream: Stream, out_slice: Mapping) -> list[Mapping]:
@@ -121,11 +130,12 @@ def _custom_times(stream: Stream, out_slice: Mapping) -> list[Mapping]:
     return [joined(stream.time, *way) for way in product(*ways)]
 
 
-@lru_cache(maxsize=16)
-def _grid(bits: int) -> tuple[tuple[str, int, int], ...]:
-    """Every regular kind with every cut of the slice number, small rings first."""
+@lru_cache(maxsize=128)
+def _grid(bits: int, only: str | None = None) -> tuple[tuple[str, int, int], ...]:
+    """Every regular kind, or one of them, with every cut of the slice number, small rings first."""
     cuts = [(k1, ring - k1) for ring in range(bits + 1) for k1 in range(ring + 1)]
-    return (("Forwarding", 0, 0), *((kind, k1, k0) for kind in REGULAR[1:] for k1, k0 in cuts))
+    every = (("Forwarding", 0, 0), *((kind, k1, k0) for kind in REGULAR[1:] for k1, k0 in cuts))
+    return tuple(one for one in every if only in (None, one[0]))
 
 
 def configured(kind: str, k1: int, k0: int, time0: int) -> SwitchConfig:
@@ -134,15 +144,30 @@ def configured(kind: str, k1: int, k0: int, time0: int) -> SwitchConfig:
     return SwitchConfig.model_validate({"kind": kind} | {n: values[n] for n in TAKES[kind]})
 
 
-def mismatches(kind: str, k1: int, k0: int, held: Sequence[Bit], out: Sequence[Bit]) -> int:
-    """Output bits that a regular configuration would feed otherwise, or slots that hold what Slice already had."""
-    wrong = 0
-    for bit, source in zip(out, sources(kind, k1, k0, len(held)), strict=True):
-        if source is None:
-            wrong += bit.base is not None and bit in held
-        else:
-            wrong += bit != held[source]
-    return wrong
+Numbers = tuple[int, ...]
+
+
+def numbers(held: Sequence[Bit], out: Sequence[Bit]) -> tuple[Numbers, Numbers]:
+    """Both Slices with a number for every different bit; broadcasts and padding are below zero."""
+    known: dict[Bit, int] = {}
+    for bit in (*held, *out):
+        known.setdefault(bit, len(known) if bit.base is not None else -1 - len(known))
+    return tuple(known[b] for b in held), tuple(known[b] for b in out)
+
+
+def matches(kind: str, k1: int, k0: int, held: Numbers, out: Numbers) -> bool:
+    """Whether a regular configuration feeds every output bit that it does not fill, and fills slots with new bits."""
+    feeds = sources(kind, k1, k0, len(held))
+    return all(
+        (b < 0 or b not in held) if source is None else b == held[source] for b, source in zip(out, feeds, strict=True)
+    )
+
+
+def _mismatches(kind: str, k1: int, k0: int, held: Numbers, out: Numbers) -> int:
+    feeds = sources(kind, k1, k0, len(held))
+    return sum(
+        (b >= 0 and b in held) if source is None else b != held[source] for b, source in zip(out, feeds, strict=True)
+    )
 
 
 def time0_values(kind: str, k1: int, k0: int, held: Lowered, out: Lowered, stated: bool) -> list[int]:
@@ -196,18 +221,27 @@ MOST_TRIED = 4096
 """Divisors are looked for up to here; a Time of more than its square steps counts as one with many."""
 
 
-def reasons(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> dict[str, Finding]:
-    """For each kind that does not give this output, the rule that stops it and the nearest legal output."""
+def reasons(
+    ground: Ground,
+    stream: Stream,
+    out_slice: Mapping,
+    out_time: Mapping | None,
+    legal: Sequence[SwitchCandidate] | None = None,
+) -> dict[str, Finding]:
+    """For each kind that does not give this output, the rule that stops it and the nearest legal output.
+
+    `legal` are the configurations that do, if they are already known.
+    """
     wrong_size = size_findings(ground.hardware, stream, out_slice)
     if wrong_size:
         return dict.fromkeys(TAKES, wrong_size[0])
-    legal = {c.config.kind for c in moves(ground, stream, out_slice, out_time)}
+    found = moves(ground, stream, out_slice, out_time) if legal is None else legal
+    kinds = {c.config.kind for c in found}
     out: dict[str, Finding] = {}
     for kind in TAKES:
-        if kind not in legal:
+        if kind not in kinds:
             config = _closest(kind, stream, out_slice, out_time)
-            findings = law(ground, stream, out_slice, out_time, config).findings
-            out[kind] = findings[0]
+            out[kind] = law(ground, stream, out_slice, out_time, config).findings[0]
     return out
 
 
@@ -219,11 +253,10 @@ def _closest(kind: str, stream: Stream, out_slice: Mapping, out_time: Mapping | 
         return SwitchConfig(kind="CustomBroadcast", ring_size=ring)
     held = lowered_input(stream)
     out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
-    tried = [
-        (mismatches(kind, k1, k0, held.slice, out.slice), k1 == 0 or k0 == 0, k1 + k0, k1, k0)
-        for other, k1, k0 in _grid(len(held.slice))
-        if other == kind
-    ]
-    _, _, _, k1, k0 = min(tried)
+    numbered = numbers(held.slice, out.slice)
+    _, _, _, k1, k0 = min(
+        (_mismatches(kind, k1, k0, *numbered), k1 == 0 or k0 == 0, k1 + k0, k1, k0)
+        for _, k1, k0 in _grid(len(held.slice), kind)
+    )
     times = time0_values(kind, k1, k0, held, out, out_time is not None)
     return configured(kind, k1, k0, times[0] if times else 1)

@@ -88,11 +88,12 @@ def derived_bitmap(routing: Routing, ring_size: int) -> tuple[Bitmap, int]:
     for bit in silent:
         quiet |= (slices >> bit) & 1 == 1
     offsets = _offsets(routing)
-    rows: dict[int, list[int]] = {}
+    # one list per distinct row: all rows of a broadcast are the same object
+    rows = {base: (base + offsets).tolist() for base in set(first.tolist())}
     pattern = [
-        [] if silenced else rows.setdefault(base, (base + offsets).tolist())
+        [] if silenced else rows[base]
         for base, silenced in zip(first.tolist(), quiet.tolist(), strict=True)
-    ]
+    ]  # fmt: skip
     return pattern, period
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from models.faults import Finding
 from models.hardware import Hardware
@@ -44,6 +45,7 @@ _LOW: dict[str, Callable[[int, int], Sources]] = {
 """Sources inside a sub-ring of 2^(k1 + k0) slices; the bits above are slice2 and stay."""
 
 
+@lru_cache(maxsize=2048)
 def sources(kind: str, k1: int, k0: int, bits: int) -> Sources:
     """Sources of all output bits of a regular configuration with slice1 = 2^k1 and slice0 = 2^k0."""
     return (*_LOW[kind](k1, k0), *range(k0 + k1, bits))

@@ -64,6 +64,8 @@ def slot_findings(out_slice: Mapping, bits: Iterable[Bit], stream: Stream) -> li
 
 
 def _carried(slots: list[Bit], stream: Stream) -> list[Finding]:
+    if all(bit.base is None for bit in slots):
+        return []
     occupied = lowered_input(stream).occupied()
     places = {
         "Slice": stream.slice, "Time": stream.time, "Packet": stream.packet,

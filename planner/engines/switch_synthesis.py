@@ -1,0 +1,97 @@
+"""How do I get from here to there: every single configuration, pairs of passes, axis lifting, a transfer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.faults import Finding
+from models.layout import Stream, TensorLayout
+from models.mapping import Mapping
+from planner.engines import dma
+from planner.engines import switch_cost as cost
+from planner.engines.base import Ground
+from planner.engines.switch import size_findings
+from planner.engines.switch_bits import joined
+from planner.engines.switch_compose import compositions
+from planner.engines.switch_content import live_ranges, natural_time
+from planner.engines.switch_moves import moves, reasons
+from planner.engines.switch_options import Option, of_candidate, rank
+from planner.engines.switch_slots import lowered_input, lowered_output
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """Every legal way, cheapest pass_cycles first, then fewest contexts held; for the other kinds what stops them."""
+
+    options: tuple[Option, ...]
+    reasons: dict[str, Finding]
+
+
+def synthesise(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None = None) -> Synthesis:
+    """Finds every way from a stream to a Slice and, where it is given, a Time."""
+    if size_findings(ground.hardware, stream, out_slice):
+        return Synthesis((), reasons(ground, stream, out_slice, out_time))
+    found = moves(ground, stream, out_slice, out_time)
+    stopped = reasons(ground, stream, out_slice, out_time, found)
+    single = [of_candidate(ground, stream, c) for c in found]
+    best = min((o.pass_cycles for o in single), default=None)
+    others = [
+        *compositions(ground, stream, out_slice, out_time, best),
+        *_lifting(ground, stream, out_slice, out_time),
+        *_transfer(ground, stream, out_slice, out_time),
+    ]
+    return Synthesis(tuple(sorted([*single, *others], key=rank)), stopped)
+
+
+def _lifting(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> list[Option]:
+    """Axis lifting: slices that hold copies read at offsets of their own, and the digit leaves Time."""
+    held, out = lowered_input(stream), lowered_output(stream, out_slice, stream.time)
+    lifted = [b for h, b in zip(held.slice, out.slice, strict=True) if h != b]
+    copies = all(h.base is None and h.kind is None for h, b in zip(held.slice, out.slice, strict=True) if h != b)
+    left = natural_time(stream, out_slice)
+    if not lifted or not copies or left is None or any(b.base is None for b in lifted):
+        return []
+    lacking = [b for b in lifted if not any(_reads(f, b.base, b.stride) for f in held.time)]
+    if lacking or (out_time is not None and _digits(stream, out_slice, out_time) != _digits(stream, out_slice, left)):
+        return []
+    time = left if out_time is None else out_time
+    flits = cost.flits_per_packet(ground.hardware, stream.dtype, stream.packet)
+    return [
+        Option(
+            "AxisLifting",
+            "AxisLifting",
+            cost.pass_cycles(ground.hardware, time.size * flits),
+            0,
+            out_slice,
+            time,
+            frozenset({ground.context}),
+            note="the fetch reads at another offset in every slice; no ring",
+        )
+    ]
+
+
+def _reads(factor: object, base: Mapping | None, stride: int) -> bool:
+    held = getattr(factor, "base", None), getattr(factor, "stride", 0), getattr(factor, "size", 1)
+    return held[0] == base and held[1] <= stride < held[1] * held[2]
+
+
+def _digits(stream: Stream, out_slice: Mapping, time: Mapping) -> object:
+    return live_ranges(lowered_output(stream, out_slice, time).time)
+
+
+def _transfer(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> list[Option]:
+    """A copy from DM to DM by the DMA engines, which reaches every layout."""
+    time = natural_time(stream, out_slice) if out_time is None else out_time
+    if time is None:
+        return []
+    source = TensorLayout(
+        "in", "dm", stream.dtype, joined(stream.time, stream.packet), stream.chip, stream.cluster, stream.slice
+    )
+    target = TensorLayout(
+        "out", "dm", stream.dtype, joined(time, stream.packet), stream.chip, stream.cluster, out_slice
+    )
+    found = dma.law(ground, source, target)
+    if not found.ok:
+        return []
+    note = "a copy in DM by the book, uncalibrated"
+    return [Option("Dma", "Dma", found.steps, found.steps, out_slice, time, frozenset({"dma"}), note=note)]
