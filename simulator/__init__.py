@@ -10,8 +10,9 @@ from models.faults import Fault, FaultError
 from models.mapping import MappingError
 from models.plan import Cycles, Plan, Values, Verification
 from simulator.bench import Bench, Report
-from simulator.checks import makespan_of, run_checks
+from simulator.checks import run_checks
 from simulator.comparison import compare_output
+from simulator.facts import makespan_of
 from simulator.inputs import make_inputs, named_axes
 from simulator.layouts import Layouts, find_units
 from simulator.loading import fill_hbm
@@ -41,9 +42,9 @@ def simulate(
     try:
         bench = _bench(plan)
         fill_hbm(bench, values)
-        cycles = execute(bench)
+        counted = execute(bench)
         outputs = _compare(bench, values, bounded=random or inputs is not None)
-        run_checks(bench, cycles)
+        run_checks(bench, counted.cycles, counted.stages)
     except MappingError as error:
         message = f"a mapping of the plan does not parse: {error}"
         raise FaultError([Fault(rule=error.rule, found=error.found, message=message)]) from error
@@ -89,4 +90,3 @@ def _compare(bench: Bench, values: dict[str, Any], *, bounded: bool) -> dict[str
     return {
         name: compare_output(bench, name, wanted.get(name)) for name, t in kernel.tensors.items() if t.role == "output"
     }
-

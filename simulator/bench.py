@@ -31,9 +31,7 @@ class Report:
         same = [v for v in self.violations if v.rule == rule]
         if len(same) >= _MOST_PER_RULE or any(v.op == op and v.message == message for v in same):
             return
-        self.violations.append(
-            Violation(rule=rule, op=op, found=str(found), wanted=str(wanted), message=message)
-        )
+        self.violations.append(Violation(rule=rule, op=op, found=str(found), wanted=str(wanted), message=message))
 
 
 @dataclass

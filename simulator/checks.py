@@ -1,5 +1,32 @@
-from models.plan import Plan
-def makespan_of(plan: Plan) -> int:
-    return max((o.end for o in plan.ops), default=0) + plan.hardware.kernel.final_sync_cycles
-def run_checks(bench, cycles):
-    print(cycles)
+"""All rules of a schedule and of derived settings once more, from the plan alone: rule id to check.
+
+Each check yields what it found broken; a rule that no edit of a plan can break has no place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from simulator import checks_contexts, checks_hazards, checks_memory, checks_plan, checks_settings, checks_times
+from simulator.bench import Bench
+from simulator.facts import Broken, Facts
+
+Check = Callable[[Facts], Iterator[Broken]]
+
+CHECKS: dict[str, Check] = {
+    **checks_plan.CHECKS,
+    **checks_times.CHECKS,
+    **checks_contexts.CHECKS,
+    **checks_hazards.CHECKS,
+    **checks_memory.CHECKS,
+    **checks_settings.CHECKS,
+}
+"""One check per rule id; several rules may come out of one look at the plan."""
+
+
+def run_checks(bench: Bench, cycles: dict[str, int], stages: dict[str, tuple[int, ...]]) -> None:
+    """Checks a plan that has been executed: `cycles` by operation and `stages` (steps by program) as simulated."""
+    facts = Facts(bench, cycles, stages)
+    for rule, check in CHECKS.items():
+        for broken in check(facts):
+            bench.report.add(broken.rule or rule, broken.message, broken.op, broken.found, broken.wanted)

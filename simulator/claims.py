@@ -16,19 +16,28 @@ from simulator.layouts import Identity, Ints
 from simulator.streams import Flow
 
 RULE_OF_STEP = {
+    "fetch": "fetch_not_addressable",
+    "switch": "switch_time_shape",
     "collect": "collect_packet_mismatch",
     "to_trf": "lane_mismatch",
+    "to_vrf": "element_mismatch",
+    "contract_outer": "contract_time_out",
+    "contract_packet": "contract_packet_mismatch",
+    "contract_time": "contract_time_mismatch",
+    "contract_lane": "contract_lane_time",
+    "cast": "cast_packet_mismatch",
+    "commit": "commit_not_addressable",
 }
 """The engine's own rule for a wrong layout; other steps say claim_mismatch."""
 
 
-def confirmed(run: Run, stage: Stage, flow: Flow) -> Flow:
-    """Checks a stage's claim and gives the flow with the claimed cells."""
+def confirmed(run: Run, stage: Stage, flow: Flow, rule: str = "") -> Flow:
+    """Checks a stage's claim and gives the flow with the claimed cells; `rule` in place of the step's own."""
     time, packet = run.layouts.size(stage.time), run.layouts.size(stage.packet)
     if not _sizes_agree(run, stage, flow, time, packet):
         return flow
     claimed = run.layouts.identity(spatial(stage), (stage.time, stage.packet)).only(flow.cells.index)
-    compare(run, stage.step, flow.cells, claimed)
+    compare(run, stage.step, flow.cells, claimed, rule)
     return Flow(flow.dtype, flow.raw, flow.poison, claimed, flow.steps)
 
 
@@ -55,15 +64,17 @@ def _sizes_agree(run: Run, stage: Stage, flow: Flow, time: int, packet: int) -> 
 def _size_rule(step: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> str:
     if step == "collect":
         return "output_not_one_flit" if found[2] != wanted[2] else "collect_time_mismatch"
-    return "claim_mismatch"
+    if found[0] != wanted[0]:
+        return {"switch": "slice_size_mismatch", "fetch": "fetch_placement"}.get(step, "claim_mismatch")
+    return RULE_OF_STEP.get(step, "claim_mismatch")
 
 
-def compare(run: Run, step: str, physical: Identity, claimed: Identity) -> bool:
+def compare(run: Run, step: str, physical: Identity, claimed: Identity, rule: str = "") -> bool:
     """Reports a live claim that another cell or padding physically stands at; gives whether all agree."""
     wrong = mismatches(physical, claimed)
     if wrong is None:
         return True
-    rule = RULE_OF_STEP.get(step, "claim_mismatch")
+    rule = rule or RULE_OF_STEP.get(step, "claim_mismatch")
     run.fail(rule, f"`{step}` claims a live cell where another stands", _cell(physical, wrong), _cell(claimed, wrong))
     return False
 
@@ -119,4 +130,4 @@ def _cell(identity: Identity, at: tuple[int, ...]) -> str:
 
     if pick(identity.kind.astype(np.int64)) != LIVE:
         return f"padding at {at}"
-    return f"{({name: sum(pick(p) for p in parts) for name, parts in identity.index.items()})} at {at}"
+    return f"{ ({name: sum(pick(p) for p in parts) for name, parts in identity.index.items()}) } at {at}"

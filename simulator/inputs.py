@@ -32,9 +32,7 @@ def declared_shape(tensor: Tensor, axes: dict[str, int]) -> tuple[int, ...]:
     return tuple(axes[name] for name in named_axes(tensor, axes))
 
 
-def make_inputs(
-    kernel: Kernel, given: dict[str, NDArray[Any]] | None, seed: int, *, random: bool
-) -> dict[str, Raw]:
+def make_inputs(kernel: Kernel, given: dict[str, NDArray[Any]] | None, seed: int, *, random: bool) -> dict[str, Raw]:
     """Bit patterns of every input tensor on its named axes.
 
     Raises:
@@ -106,9 +104,7 @@ def _given(kernel: Kernel, wanted: dict[str, Tensor], given: dict[str, NDArray[A
         elif given[name].shape != shape:
             order = ", ".join(named_axes(tensor, kernel.axes))
             message = f"input `{name}` must have one dimension per axis: {order}"
-            faults.append(
-                Fault(rule="input_shape", found=str(given[name].shape), wanted=str(shape), message=message)
-            )
+            faults.append(Fault(rule="input_shape", found=str(given[name].shape), wanted=str(shape), message=message))
         else:
             out[name] = encode(given[name], tensor.dtype)
     if faults:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.cells import LIVE, Cells, cells, partial, tensor_cells
-from models.mapping import Axis, Broadcast, Mapping, Pair, axis_names
+from models.mapping import Axis, Broadcast, Mapping, Pad, Pair, Resize, axis_names, nodes
 from models.parse import parse
 
 Ints = NDArray[np.int64]
@@ -179,31 +180,43 @@ def swapped(expr: Mapping, swaps: Swaps | None) -> Mapping:
 def _whole(parts: Parts) -> Identity:
     found = tensor_cells(parts)
     dimensions = found.kind.ndim
-    index = {
-        name: (lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape)),)
-        for name, at in found.index.items()
-    }
+    index = {name: (lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape)),) for name, at in found.index.items()}
     return Identity(lean(found.kind), index)
 
 
 def _additive(outside: Parts, inside: Parts) -> Identity | None:
-    """The cheap form: bare axes alone, whose total never reaches the size, need no sum over units and inner levels."""
+    """The cheap form, where the units' share of every index and the inner levels' share may be read apart."""
     index: dict[str, tuple[Ints, ...]] = {}
     top: dict[str, int] = {}
+    if not _apart(outside, inside):
+        return None
+    dimensions = outside[0][1].ndim
+    for side in (outside, inside):
+        found = tensor_cells(side)
+        if found.kind.any():
+            return None
+        for name, at in found.index.items():
+            full = lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape))
+            index[name] = (*index.get(name, ()), full)
+            top[name] = top.get(name, 0) + int(at.max())
+    sizes = {n.name: n.size for expr, _ in outside + inside for n in nodes(expr) if isinstance(n, Axis)}
+    if any(top[name] >= sizes[name] for name in top):
+        return None
+    return Identity(np.zeros((1,) * dimensions, dtype=np.int8), index)
+
+
+def _apart(outside: Parts, inside: Parts) -> bool:
+    """Whether no expression but a bare axis gets digits from both sides, directly or from inside another one."""
+    bases: list[set[Mapping]] = []
     for side in (outside, inside):
         met = partial(side)
         if met.out_of_bounds is not None:
-            return None
-        for (base, _), at in met.reads.items():
-            if not isinstance(base, Axis):
-                if axis_names(base) or np.any(cells(base, at).kind != LIVE):
-                    return None
-                continue
-            index[base.name] = (*index.get(base.name, ()), lean(at))
-            top[base.name] = top.get(base.name, 0) + int(at.max())
-            if top[base.name] >= base.size:
-                return None
-    return Identity(np.zeros((1,) * outside[0][1].ndim, dtype=np.int8), index)
+            return False
+        found = {base for base, _ in met.reads if axis_names(base) and not isinstance(base, Axis)}
+        if any(isinstance(n, Pair | Pad | Resize) for base in found for n in list(nodes(base))[1:]):
+            return False
+        bases.append(found)
+    return not bases[0] & bases[1]
 
 
 def find_units(axes: dict[str, int], levels: Iterable[tuple[str, str]], slices: int) -> Units:
@@ -222,48 +235,70 @@ def _live_positions(expr: Mapping) -> list[int]:
     return [int(i) for i in np.flatnonzero(found.kind == LIVE)]
 
 
+_MOST_TABLE = 1 << 24
+
+
 @dataclass(frozen=True)
 class Catalogue:
-    """Positions of cells by their index: `table[number of a cell]` is the last position that holds it, -1 if none."""
+    """Positions of cells by their number; a position of -1 means that the cell stands nowhere.
+
+    `known` is None for a direct table; where the numbers are too many for one, the numbers in ascending order.
+    """
 
     axes: tuple[str, ...]
     sizes: dict[str, int]
     table: NDArray[np.int32]
+    known: Ints | None
 
     @classmethod
     def of(cls, identity: Identity, axes: tuple[str, ...], sizes: dict[str, int], shape: tuple[int, ...]) -> Catalogue:
-        """Enters every live position of an array of that shape, counted in C order."""
-        table = np.full(max(1, int(np.prod([sizes[a] for a in axes]))), -1, dtype=np.int32)
+        """Enters every live position of an array of that shape, counted in C order; of equal cells the last."""
         numbers = np.broadcast_to(numbered(identity, axes, sizes), shape).ravel()
         at = np.arange(numbers.size, dtype=np.int32)
         if not identity.live():
             keep = np.broadcast_to(identity.kind == LIVE, shape).ravel()
             numbers, at = numbers[keep], at[keep]
+        count = prod(sizes[a] for a in axes)
+        if count > max(_MOST_TABLE, numbers.size):
+            known, last = np.unique(numbers[::-1], return_index=True)
+            return cls(axes, sizes, at[::-1][last], known.astype(np.int64))
+        table = np.full(count, -1, dtype=np.int32)
         table[numbers] = at
-        return cls(axes, sizes, table)
+        return cls(axes, sizes, table, None)
+
+    @property
+    def entries(self) -> int:
+        """How many different cells are known."""
+        return int((self.table >= 0).sum())
 
     def find(self, identity: Identity) -> NDArray[np.int32]:
         """The position of every cell of another array; -1 where it is padding or stands nowhere."""
-        found = self.table[numbered(identity, self.axes, self.sizes)]
+        found = self.at(numbered(identity, self.axes, self.sizes))
         return found if identity.live() else np.where(identity.kind == LIVE, found, np.int32(-1))
 
-    @cached_property
-    def covered(self) -> bool:
-        """Whether every cell has a position."""
-        return bool((self.table >= 0).all())
+    def at(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        """The positions of numbered cells."""
+        if self.known is None:
+            return self.table[numbers]
+        if len(self.known) == 0:
+            return np.full(numbers.shape, -1, dtype=np.int32)
+        near = np.minimum(np.searchsorted(self.known, numbers), len(self.known) - 1)
+        return np.where(self.known[near] == numbers, self.table[near], np.int32(-1))
 
 
-def numbered(identity: Identity, axes: tuple[str, ...], sizes: dict[str, int]) -> NDArray[np.int32]:
+def numbered(identity: Identity, axes: tuple[str, ...], sizes: dict[str, int]) -> NDArray[Any]:
     """One number per cell: the mixed radix of its index along the given axes; an absent axis stands at 0.
 
-    Padding may give any number in range. int32 holds what fits a table at all.
+    Padding may give any number in range. int32 where that holds them all, else int64.
     """
-    out: NDArray[np.int32] = np.zeros((1,) * identity.kind.ndim, dtype=np.int32)
+    count = prod(sizes[a] for a in axes)
+    width: type[np.signedinteger[Any]] = np.int32 if count <= np.iinfo(np.int32).max else np.int64
+    out: NDArray[Any] = np.zeros((1,) * identity.kind.ndim, dtype=width)
     radix = 1
     for axis in reversed(axes):
         for part in identity.index.get(axis, ()):
-            out = out + (part * radix).astype(np.int32)
+            out = out + part.astype(width) * width(radix)
         radix *= sizes[axis]
     if not identity.live():
-        out = np.clip(out, 0, radix - 1)
+        out = np.clip(out, 0, count - 1)
     return out

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from models.plan import Plan, PlannedOp, Stage
 from simulator import claims
 from simulator.bench import Bench, Run, spatial
@@ -26,21 +28,27 @@ from simulator.streams import Flow
 from simulator.timeline import pass_cycles, transfer_cycles
 
 
-def execute(bench: Bench) -> dict[str, int]:
-    """Runs every operation at its planned time; gives the cycles that each one takes on the simulator's timeline."""
-    cycles: dict[str, int] = {}
+@dataclass
+class Counted:
+    """The simulator's timeline: cycles by operation, and steps of every stage by program."""
+
+    cycles: dict[str, int] = field(default_factory=dict)
+    stages: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def execute(bench: Bench) -> Counted:
+    """Runs every operation at its planned time; gives what each one takes on the simulator's timeline."""
+    counted = Counted()
     pending: dict[str, Run] = {}
     for op, starts in _events(bench.plan):
         if starts:
             run = Run(bench, op)
-            found = _attempt(run)
-            if found is not None:
-                cycles[op.name] = found
+            _attempt(run, counted)
             pending[op.name] = run
             continue
         for effect in pending.pop(op.name).effects:
             effect()
-    return cycles
+    return counted
 
 
 def _events(plan: Plan) -> list[tuple[PlannedOp, bool]]:
@@ -52,31 +60,36 @@ def _events(plan: Plan) -> list[tuple[PlannedOp, bool]]:
     return [(op, starts) for _, _, _, op, starts in sorted(events, key=lambda e: e[:3])]
 
 
-def _attempt(run: Run) -> int | None:
+def _attempt(run: Run, counted: Counted) -> None:
     """Runs one operation; a plan that names nothing real or whose numbers do not fit together is a violation."""
     known = len(run.bench.report.violations)
     try:
-        return _cycles_of(run)
+        _run(run, counted)
     except LookupError as error:
         run.fail("unknown_reference", f"the operation cannot run: {error}")
+        run.effects.clear()
     except ValueError as error:
         if len(run.bench.report.violations) == known:
             run.fail("settings_mismatch", f"the operation cannot run: {error}")
-    run.effects.clear()
-    return None
+        run.effects.clear()
 
 
-def _cycles_of(run: Run) -> int:
+def _run(run: Run, counted: Counted) -> None:
     plan, op = run.bench.plan, run.op
     if op.kind == "bitmap_load":
-        return plan.hardware.switch.bitmap_load_cycles
+        counted.cycles[op.name] = plan.hardware.switch.bitmap_load_cycles
+        return
     stages = plan.programs[op.program]
     if op.kind == "dma":
-        return transfer_cycles(dma(run, stages[0]), str(stages[0].settings["direction"]), plan.hardware)
-    trip = Trip(run)
-    for stage in stages:
-        trip.step(stage)
-    return pass_cycles(stages, trip.steps, plan.hardware, main=run.main)
+        steps = [transfer_cycles(dma(run, stages[0]), str(stages[0].settings["direction"]), plan.hardware)]
+        counted.cycles[op.name] = steps[0]
+    else:
+        trip = Trip(run)
+        for stage in stages:
+            trip.step(stage)
+        steps = trip.steps
+        counted.cycles[op.name] = pass_cycles(stages, steps, plan.hardware, main=run.main)
+    counted.stages[op.program] = tuple(steps)
 
 
 @dataclass
@@ -114,8 +127,23 @@ class Trip:
             raise LookupError(f"no engine is called `{stage.step}`")
         self.steps.append(flow.steps)
         ends = stage.step in ("commit", "to_trf", "to_vrf")
-        same = self.before is not None and _layout(self.before) == _layout(stage)
-        self.stream = flow if ends or same else claims.confirmed(self.run, stage, flow)
+        kept = self.stream is not None and flow.raw.shape == self.stream.raw.shape
+        same = kept and self.before is not None and _layout(self.before) == _layout(stage)
+        self.stream = flow if ends or same else claims.confirmed(self.run, stage, flow, self._order_rule(stage))
+
+    def _order_rule(self, stage: Stage) -> str:
+        """What a custom switch broke if its output has another order than the copies give.
+
+        A packet that leaves after packets of a later input step would have to be held: moved axes are not innermost.
+        Within one step, the ring's order is that of the sources.
+        """
+        if stage.step != "switch" or self.before is None:
+            return ""
+        if stage.settings["config"]["kind"] != "CustomBroadcast":
+            return ""
+        taken, _ = contraction.time_groups(self.run, stage.time, self.before.time)
+        held = (np.diff(taken[taken >= 0]) < 0).any()
+        return "moved_not_innermost" if held else "moved_order_not_preserved"
 
     def _contract(self, stage: Stage) -> None:
         run, sums = self.run, self.sums

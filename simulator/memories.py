@@ -152,7 +152,7 @@ class TensorRegisters:
         width = block.raw.dtype.itemsize
         data = self.data.view(_ROW_CONTAINER[width])
         data[:units, *place, :elements] = block.raw.view(_ROW_CONTAINER[width])
-        poison = self.poison[..., :: width]
+        poison = self.poison[..., ::width]
         poison[:units, *place, :elements] = False if block.poison is None else block.poison
 
     def load(self, row: int, lanes: int, flits: int, elements: int, container: type[np.generic], units: int) -> Block:
@@ -160,7 +160,7 @@ class TensorRegisters:
         place = self._place(row, lanes, flits)
         width = np.dtype(container).itemsize
         raw = self.data.view(_ROW_CONTAINER[width])[:units, *place, :elements].view(container)
-        poison = self.poison[..., :: width][:units, *place, :elements]
+        poison = self.poison[..., ::width][:units, *place, :elements]
         return Block(raw, poison if poison.any() else None)
 
     def _place(self, row: int, lanes: int, flits: int) -> tuple[NDArray[np.int64], ...]:

@@ -41,9 +41,7 @@ class Named:
         """A part of one axis."""
         at = self.axes.index(axis)
         error = None if self.error is None else self.error.take(indices, at)
-        return replace(
-            self, values=self.values.take(indices, at), error=error, picks={**self.picks, axis: indices}
-        )
+        return replace(self, values=self.values.take(indices, at), error=error, picks={**self.picks, axis: indices})
 
     def tile(self, text: str, start: int, length: int) -> Named:
         """The part whose digit lies in [start, start + length)."""

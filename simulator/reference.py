@@ -177,7 +177,9 @@ def unrolled(ops: tuple[Op, ...], variables: dict[str, int] | None = None) -> It
             yield op, known
 
 
-def reference_outputs(kernel: Kernel, inputs: dict[str, Raw], axes: dict[str, tuple[str, ...]], *, bounded: bool) -> dict[str, Named]:
+def reference_outputs(
+    kernel: Kernel, inputs: dict[str, Raw], axes: dict[str, tuple[str, ...]], *, bounded: bool
+) -> dict[str, Named]:
     """Every output tensor on its named axes (in the order `axes` gives), from the bit patterns of the inputs."""
     reference = Reference(kernel, bounded)
     for name, raw in inputs.items():

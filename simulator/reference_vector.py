@@ -138,6 +138,8 @@ def _evaluated(function: Function, arguments: list[Named], dtype: str) -> Named:
     error = np.abs(values) * 2.0**-23
     with np.errstate(all="ignore"):
         for corner in np.ndindex(*(2,) * len(sides)):
-            ends = [n.values + (2 * c - 1) * (0 if n.error is None else n.error) for n, c in zip(sides, corner, strict=True)]
+            ends = [
+                n.values + (2 * c - 1) * (0 if n.error is None else n.error) for n, c in zip(sides, corner, strict=True)
+            ]
             error = np.fmax(error, np.abs(function(*ends) - values) + np.abs(values) * 2.0**-23)
     return Named(axes, values, dtype, picks, error)

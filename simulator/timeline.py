@@ -113,7 +113,7 @@ def store_cycles(found: Pieces, hardware: Hardware) -> int:
 
 
 def _partial_tenths(pieces: Pieces, hardware: Hardware) -> int:
-    """w x R: R is the largest over engines of the sum over the blocks that the engine writes partially."""
+    """W x R: R is the largest over engines of the sum over the blocks that the engine writes partially."""
     dma = hardware.dma
     blocks, block = np.unique(pieces.start // dma.access_bytes, return_inverse=True)
     writes = np.bincount(block)

@@ -37,11 +37,6 @@ _SOLVER: tuple[tuple[str, str, str], ...] = (
     ("vrf_capacity", "A VRF tensor lies within the bytes of a slice's VRF.", _MEMORY),
     ("dm_capacity", "A DM tensor lies within the bytes of a slice's data memory.", _MEMORY),
     ("address_overlap", "DM or VRF tensors that are alive together share no byte.", _MEMORY),
-    (
-        "order_of_instances",
-        "Iterations of one operation run in order.",
-        "domain section 3: a context runs its operations in order",
-    ),
 )
 
 _PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
@@ -68,6 +63,11 @@ _PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
     ("unknown_reference", "Programs, instances and operations that a plan names are in the plan.", _PLAN),
     ("operation_missing", "Every operation of the kernel is in the plan, once per iteration.", _PLAN),
     ("settings_mismatch", "What a stage says it derived is what its walk and mappings give.", _PLAN),
+    (
+        "snoop_bitmap_mismatch",
+        "A snoop bitmap names the slices whose cells the output takes.",
+        "seed 001; domain section 5",
+    ),
     ("claim_mismatch", "Where a stage's mappings put a live cell, that cell stands.", "domain section 1"),
     ("unwritten_output", "Every live cell of an output is written, with defined data.", _PLAN),
     ("write_conflict", "Units that write the same cell write the same value.", "domain section 4"),

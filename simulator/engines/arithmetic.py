@@ -122,7 +122,7 @@ SHORT_NAMES = {"mul": "mulf", "sub": "subf", "div": "divf", "fma": "fmaf"}
 
 
 def fma(a: Numbers, b: Numbers, c: Numbers) -> F32:
-    """a x b + c, rounded once."""
+    """A x b + c, rounded once."""
     with np.errstate(all="ignore"):
         return _f32((a.astype(np.float64) * b + c).astype(np.float32))
 

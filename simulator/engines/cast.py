@@ -10,6 +10,6 @@ from simulator.values import convert
 
 
 def cast(run: Run, stage: Stage, flow: Flow) -> Flow:
-    """Converts by value; no steps of its own."""
-    narrow = flow.with_values(stage.dtype, convert(flow.raw, flow.dtype, stage.dtype), 0)
-    return padded_packet(narrow, flit_elements(run, stage.dtype), 0)
+    """Converts by value, a flit a cycle."""
+    narrow = flow.with_values(stage.dtype, convert(flow.raw, flow.dtype, stage.dtype), flow.time)
+    return padded_packet(narrow, flit_elements(run, stage.dtype), flow.time)

@@ -28,7 +28,12 @@ def commit(run: Run, stage: Stage, flow: Flow) -> Flow:
     trimmed = _converted(stage, kept_packet(flow, _trim(stage, flow), flow.time))
     live = kept_packet(trimmed, walk_steps(packet), flow.time)
     if (walk_steps(time), walk_steps(packet)) != (live.time, live.packet):
-        run.fail("commit_walk_mismatch", "the destination walk has other steps than the stream", (time, packet), (live.time, live.packet))
+        run.fail(
+            "commit_not_addressable",
+            "the destination walk has other steps than the stream",
+            (time, packet),
+            (live.time, live.packet),
+        )
         raise ValueError("commit: the walk does not fit the stream")
     base = run.base_elements(stage.settings.get("base"))
     walk = (*time, *packet)
@@ -76,7 +81,7 @@ def _check(run: Run, stage: Stage, name: str, live: Flow, base: int, walk: Walk)
     if len(np.unique(offsets)) < len(offsets):
         run.fail("cell_written_twice", f"`{name}`: the walk writes one place more than once", walk)
     if offsets.max() >= size:
-        run.fail("commit_out_of_bounds", f"`{name}`: the walk leaves the buffer", int(offsets.max()), f"below {size}")
+        run.fail("commit_past_end", f"`{name}`: the walk leaves the buffer", int(offsets.max()), f"below {size}")
         return
     at = offsets.reshape(live.time, live.packet)
     destination = run.cells_of(entry, (entry.element,))

@@ -71,7 +71,7 @@ def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
 def _repeats(run: Run, flow: Flow, pack: int, time: int, packet: int) -> int:
     given = (flow.time // pack, flow.packet * pack)
     if given[0] == 0 or flow.time % pack or time % given[0] or packet != given[1]:
-        run.fail("contract_outer_shape", "the packets do not pair up to the stated Time and Packet", given, (time, packet))
+        run.fail("contract_time_out", "the packets do not pair up to the stated Time and Packet", given, (time, packet))
         raise ValueError("contract_outer: sizes do not fit")
     return time // given[0]
 
@@ -86,9 +86,7 @@ def _paired(part: NDArray[Any], flow: Flow, pack: int, repeats: int) -> NDArray[
     return part.repeat(repeats, axis=1) if repeats > 1 and part.shape[1] > 1 else part
 
 
-def _walked(
-    run: Run, stage: Stage, entry: Any, flow: Flow, units: int
-) -> tuple[NDArray[Any], Bits | None]:
+def _walked(run: Run, stage: Stage, entry: Any, flow: Flow, units: int) -> tuple[NDArray[Any], Bits | None]:
     """The TRF sequencer: the lane's element, row by row and bank by bank, along the walk of OutTime and OutPacket."""
     lanes, size = run.layouts.size(entry.lane), run.layouts.size(entry.element)
     per_flit = flit_elements(run, entry.dtype)
@@ -99,7 +97,7 @@ def _walked(
     time, packet = entry_walk(stage.settings, "trf_time"), entry_walk(stage.settings, "trf_packet")
     last = sum((n - 1) * s for n, s in (*time, *packet))
     if last >= weights.shape[2]:
-        run.fail("trf_walk_out_of_bounds", "the TRF walk leaves the tensor", last, weights.shape[2])
+        run.fail("trf_not_addressable", "the TRF walk leaves the tensor", last, weights.shape[2])
         raise ValueError("contract_outer: the TRF walk leaves the tensor")
     poison = None if block.poison is None else _view(block.poison.reshape(weights.shape), time, packet)
     return _view(weights, time, packet), poison
@@ -244,10 +242,16 @@ def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
     dtype = "f32" if DTYPES[stage.dtype].is_float else "i32"
     raw = np.ascontiguousarray(fold(sums.values, 0)).view(np.uint32)
     padding = lanes < columns_out if mode == "interleaved" else columns < wide
-    poison = None if sums.poison is None and not padding else fold(
-        np.zeros(sums.values.shape, np.bool_) if sums.poison is None else sums.poison, True
+    poison = (
+        None
+        if sums.poison is None and not padding
+        else fold(np.zeros(sums.values.shape, np.bool_) if sums.poison is None else sums.poison, True)
     )
-    kind = np.broadcast_to(sums.cells.kind, (sums.cells.kind.shape[0], lanes, time, columns)) if padding else sums.cells.kind
+    kind = (
+        np.broadcast_to(sums.cells.kind, (sums.cells.kind.shape[0], lanes, time, columns))
+        if padding
+        else sums.cells.kind
+    )
     cells = sums.cells.moved(lambda part: fold(part, 0), lambda _: fold(kind, 1))
     return Flow(dtype, raw, poison, cells, raw.shape[1])
 

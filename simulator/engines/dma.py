@@ -118,22 +118,24 @@ def _narrowed(run: Run, name: str, cells: Identity, shape: tuple[int, int]) -> I
     return Identity(np.where(outside, np.int8(1), cells.kind), cells.index)
 
 
-def _check_agreement(
-    run: Run, write: str, source: Side, catalogue: Catalogue, sizes: dict[str, int]
-) -> None:
+def _check_agreement(run: Run, write: str, source: Side, catalogue: Catalogue, sizes: dict[str, int]) -> None:
     """Positions that hold one cell must hold one value, or it would matter which of them writes last."""
     assert source.block is not None
     live = np.broadcast_to(source.cells.kind == LIVE, source.shape)
-    if int(live.sum()) <= int((catalogue.table >= 0).sum()):
+    if int(live.sum()) <= catalogue.entries:
         return
     numbers = np.broadcast_to(numbered(source.cells, catalogue.axes, sizes), source.shape)
     raw = source.block.raw.ravel()
-    differs = live & (raw[catalogue.table[numbers]] != source.block.raw)
+    differs = live & (raw[catalogue.at(numbers)] != source.block.raw)
     if source.block.poison is not None:
         differs &= ~source.block.poison
     if differs.any():
         unit, element = (int(i) for i in np.argwhere(differs)[0])
-        run.fail("write_conflict", f"two units hold different values of one cell of `{write}`", f"unit {unit}, element {element}")
+        run.fail(
+            "write_conflict",
+            f"two units hold different values of one cell of `{write}`",
+            f"unit {unit}, element {element}",
+        )
 
 
 def _deliver(run: Run, write: str, source: Side, at: NDArray[np.int32]) -> None:
@@ -167,9 +169,7 @@ def _into_hbm(tensor: HbmTensor, at: NDArray[np.int32], taken: Any, mask: Any) -
     tensor.poison[hit] = mask[hit]
 
 
-def _for_timeline(
-    run: Run, source: Side, target: Side, axes: tuple[str, ...], at: NDArray[np.int32]
-) -> Moved:
+def _for_timeline(run: Run, source: Side, target: Side, axes: tuple[str, ...], at: NDArray[np.int32]) -> Moved:
     """HBM positions by DM element: what was looked up for a load; for a store the other way round."""
     if source.entry is None or target.entry is not None:
         return Moved(at, source.dtype)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from models.dtypes import DTYPES
+from models.hardware import Hardware
 from models.plan import Stage
 from simulator.bench import Run
 from simulator.engines.walks import entry_walk, run_elements
 from simulator.layouts import Identity
-from simulator.memories import Block, Walk, walk_offsets
+from simulator.memories import Walk, walk_offsets
 from simulator.streams import Flow
 from simulator.values import convert, decode, encode
-from models.dtypes import DTYPES
 
 
 def fetch(run: Run, stage: Stage) -> Flow:
@@ -50,13 +51,17 @@ def walk_steps(walk: Walk) -> int:
 
 def fetch_steps(run: Run, dtype: str, walk: Walk, shape: tuple[int, ...]) -> int:
     """Time x packet bytes / read size: counted from the walk itself."""
-    hardware, bits = run.bench.plan.hardware.fetch, DTYPES[dtype].bits
-    packet_bytes = shape[2] * bits // 8
-    if not run.main:
-        return shape[1] * max(1, packet_bytes // hardware.read_bytes_sub)
-    access = np.gcd(shape[2], run_elements(walk)) * bits
-    read_bytes = max((n for n in _powers(hardware.max_read_bytes_main) if access % (8 * n) == 0), default=1)
-    return shape[1] * max(1, packet_bytes // read_bytes)
+    bits = DTYPES[dtype].bits
+    read_bytes = read_bytes_of(run.bench.plan.hardware, walk, shape[2], bits, main=run.main)
+    return shape[1] * max(1, shape[2] * bits // 8 // read_bytes)
+
+
+def read_bytes_of(hardware: Hardware, walk: Walk, packet: int, bits: int, *, main: bool) -> int:
+    """Bytes of one read: on Main the largest power of two in packet and contiguous run, on Sub always the same."""
+    if not main:
+        return hardware.fetch.read_bytes_sub
+    access = int(np.gcd(packet, run_elements(walk))) * bits
+    return max((n for n in _powers(hardware.fetch.max_read_bytes_main) if access % (8 * n) == 0), default=1)
 
 
 def _powers(most: int) -> list[int]:

@@ -72,7 +72,7 @@ def to_vrf(run: Run, stage: Stage, flow: Flow) -> Flow:
     size, slices = run.layouts.size(entry.element), run.layouts.size(stage.slice)
     taken = flow.raw.reshape(flow.raw.shape[0], -1)
     if taken.shape[1] != size:
-        run.fail("vrf_layout_mismatch", "the VRF element is Time and Packet as they leave", size, taken.shape[1])
+        run.fail("element_mismatch", "the VRF element is Time and Packet as they leave", size, taken.shape[1])
         return flow
     poison = None if flow.poison is None else flow.poison.reshape(taken.shape)
     address, dtype = entry.address, flow.dtype

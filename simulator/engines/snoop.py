@@ -25,7 +25,7 @@ def expand(bitmap: dict[str, Any], slices: int) -> Bits:
     return out
 
 
-def regular(config: dict[str, Any], slices: int, time: int) -> Bits:
+def regular(config: dict[str, Any], slices: int) -> Bits:
     """The bitmap of a regular configuration, from the table's notation with an axis of its own per slot."""
     kind = config["kind"]
     slice1, slice0 = int(config.get("slice1") or 1), int(config.get("slice0") or 1)

@@ -22,7 +22,7 @@ def transpose(run: Run, stage: Stage, flow: Flow) -> Flow:
     out_rows, per_column = int(settings["out_rows"]), int(settings["packets_per_col"])
     block = rows * per_column
     if flow.time % block or columns != per_column * valid:
-        run.fail("transpose_shape", "Time is no whole number of blocks", flow.time, block)
+        run.fail("settings_mismatch", "Time is no whole number of blocks", flow.time, block)
         raise ValueError("transpose: Time is no whole number of blocks")
     count = flow.time // block
     whole = kept_packet(flow, valid, 0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.plan import Stage
 from simulator import claims
-from simulator.bench import Run, spatial
+from simulator.bench import Run
 from simulator.engines import arithmetic
 from simulator.layouts import Catalogue, Identity
 from simulator.memories import Block

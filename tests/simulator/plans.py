@@ -11,9 +11,7 @@ from models.presets.load import load_hardware
 HARDWARE = load_hardware()
 GRID = "I / 32, J / 32"
 SYNC = HARDWARE.kernel.final_sync_cycles
-SOLVER = SolverInfo(
-    name="hand", version="0", seed=0, workers=1, deterministic_time=0.0, branches=0, conflicts=0
-)
+SOLVER = SolverInfo(name="hand", version="0", seed=0, workers=1, deterministic_time=0.0, branches=0, conflicts=0)
 
 
 def stage(step: str, dtype: str, time: str, packet: str, steps: int = 0, slice: str = GRID, **settings: Any) -> Stage:
@@ -30,27 +28,59 @@ def stage(step: str, dtype: str, time: str, packet: str, steps: int = 0, slice: 
     )
 
 
-def entry(tensor: str, file: str, dtype: str, slice: str, element: str, size: int, life: tuple[int, int], **more: Any) -> MemoryEntry:
+def entry(
+    tensor: str, file: str, dtype: str, slice: str, element: str, size: int, life: tuple[int, int], **more: Any
+) -> MemoryEntry:
     return MemoryEntry(
-        tensor=tensor, file=file, dtype=dtype, chip="1", cluster="1 # 2", slice=slice, element=element, bytes=size,
-        start=life[0], end=life[1], **more,
+        tensor=tensor,
+        file=file,
+        dtype=dtype,
+        chip="1",
+        cluster="1 # 2",
+        slice=slice,
+        element=element,
+        bytes=size,
+        start=life[0],
+        end=life[1],
+        **more,
     )
 
 
-def op(name: str, kind: str, contexts: tuple[str, ...], start: int, cycles: int, uses: dict[str, str], **more: Any) -> PlannedOp:
+def op(
+    name: str, kind: str, contexts: tuple[str, ...], start: int, cycles: int, uses: dict[str, str], **more: Any
+) -> PlannedOp:
     base = more.pop("base", name.split("[")[0])
     program = more.pop("program", base)
     return PlannedOp(
-        name=name, base=base, kind=kind, contexts=contexts, start=start, end=start + cycles, cycles=cycles,
-        program=program, uses=uses, **more,
+        name=name,
+        base=base,
+        kind=kind,
+        contexts=contexts,
+        start=start,
+        end=start + cycles,
+        cycles=cycles,
+        program=program,
+        uses=uses,
+        **more,
     )
 
 
-def finished(kernel: Kernel, ops: list[PlannedOp], memory: list[MemoryEntry], programs: dict[str, tuple[Stage, ...]]) -> Plan:
+def finished(
+    kernel: Kernel, ops: list[PlannedOp], memory: list[MemoryEntry], programs: dict[str, tuple[Stage, ...]]
+) -> Plan:
     makespan = max(o.end for o in ops) + SYNC
     return Plan(
-        kernel=kernel, hardware=HARDWARE, status="optimal", stopped_by="proof", makespan_cycles=makespan,
-        lower_bound_cycles=makespan, gap=0.0, ops=tuple(ops), memory=tuple(memory), programs=programs, solver=SOLVER,
+        kernel=kernel,
+        hardware=HARDWARE,
+        status="optimal",
+        stopped_by="proof",
+        makespan_cycles=makespan,
+        lower_bound_cycles=makespan,
+        gap=0.0,
+        ops=tuple(ops),
+        memory=tuple(memory),
+        programs=programs,
+        solver=SOLVER,
     )
 
 
@@ -97,7 +127,12 @@ GEMM = Kernel.model_validate(
                 "steps": [
                     {"step": "fetch", "time": "I % 32, J / 8 % 4", "packet": "K"},
                     {"step": "collect"},
-                    {"step": "contract_outer", "with": "b_trf", "time": "I % 32, J / 8 % 4, K / 32", "packet": "K % 32"},
+                    {
+                        "step": "contract_outer",
+                        "with": "b_trf",
+                        "time": "I % 32, J / 8 % 4, K / 32",
+                        "packet": "K % 32",
+                    },
                     {"step": "contract_packet", "packet": "1"},
                     {"step": "contract_time", "time": "I % 32, J / 8 % 4"},
                     {"step": "contract_lane"},
@@ -119,34 +154,81 @@ def gemm_programs() -> dict[str, tuple[Stage, ...]]:
         "load_b": (stage("dma", "bf16", "1", "J % 32, K", read="b", write="b_dm", direction="load"),),
         "store_b": (
             stage(
-                "fetch", "bf16", "J % 8, J / 8 % 4", "K", 512, reads=["b_dm"], time_entries=[[8, 64], [4, 512]],
-                packet_entries=[[64, 1]], entries=["8:64", "4:512", "64:1"], read_bytes=8,
+                "fetch",
+                "bf16",
+                "J % 8, J / 8 % 4",
+                "K",
+                512,
+                reads=["b_dm"],
+                time_entries=[[8, 64], [4, 512]],
+                packet_entries=[[64, 1]],
+                entries=["8:64", "4:512", "64:1"],
+                read_bytes=8,
                 **{**fetch, "reads_per_packet": 16},
             ),
             stage("collect", "bf16", "J % 8, J / 8 % 4, K / 16", "K % 16", 128, flits_per_packet=4),
             stage(
-                "to_trf", "bf16", "J % 8, J / 8 % 4, K / 16", "K % 16", 128, write="b_trf", lane="J % 8",
-                element="J / 8 % 4, K", lanes=8, flits_per_lane=16, rows_per_bank=8, via="pipeline",
+                "to_trf",
+                "bf16",
+                "J % 8, J / 8 % 4, K / 16",
+                "K % 16",
+                128,
+                write="b_trf",
+                lane="J % 8",
+                element="J / 8 % 4, K",
+                lanes=8,
+                flits_per_lane=16,
+                rows_per_bank=8,
+                via="pipeline",
             ),
         ),
         "matmul": (
             stage(
-                "fetch", "bf16", rows, "K", 512, reads=["a_dm"], time_entries=[[32, 64], [4, 0]],
-                packet_entries=[[64, 1]], entries=["32:64", "4:0", "64:1"], read_bytes=32, **fetch,
+                "fetch",
+                "bf16",
+                rows,
+                "K",
+                512,
+                reads=["a_dm"],
+                time_entries=[[32, 64], [4, 0]],
+                packet_entries=[[64, 1]],
+                entries=["32:64", "4:0", "64:1"],
+                read_bytes=32,
+                **fetch,
             ),
             stage("collect", "bf16", f"{rows}, K / 16", "K % 16", 512, flits_per_packet=4),
             stage(
-                "contract_outer", "bf16", f"{rows}, K / 32", "K % 32", 256, **{"with": "b_trf"}, pack_size=2,
-                trf_time_entries=[[32, 0], [4, 64], [2, 32]], trf_packet_entries=[[32, 1]], read_elements=32,
+                "contract_outer",
+                "bf16",
+                f"{rows}, K / 32",
+                "K % 32",
+                256,
+                **{"with": "b_trf"},
+                pack_size=2,
+                trf_time_entries=[[32, 0], [4, 64], [2, 32]],
+                trf_packet_entries=[[32, 1]],
+                read_elements=32,
             ),
             stage("contract_packet", "f32", f"{rows}, K / 32", "1", 256, tree_depth=5),
             stage("contract_time", "f32", rows, "1", 256, inner_time=1),
             stage("contract_lane", "f32", rows, "J % 8", 128, mode="interleaved"),
             stage("cast", "bf16", rows, "J % 8 # 16"),
             stage(
-                "commit", "bf16", rows, "J % 8", 128, write="c_dm", time_entries=[[32, 32], [4, 8]],
-                packet_entries=[[8, 1]], entries=["128:8", "8:1"], base=None, trim_bytes=16, write_bytes=16,
-                writes_per_packet=1, cast=None, relu=False,
+                "commit",
+                "bf16",
+                rows,
+                "J % 8",
+                128,
+                write="c_dm",
+                time_entries=[[32, 32], [4, 8]],
+                packet_entries=[[8, 1]],
+                entries=["128:8", "8:1"],
+                base=None,
+                trim_bytes=16,
+                write_bytes=16,
+                writes_per_packet=1,
+                cast=None,
+                relu=False,
             ),
         ),
         "store_c": (stage("dma", "bf16", "1", "I % 32, J % 32", read="c_dm", write="c", direction="store"),),
@@ -166,8 +248,15 @@ def gemm_plan() -> Plan:
     ops = [
         op("load_a", "dma", ("dma",), t2, LOAD_A, {"a": "a", "a_dm": "a_dm"}),
         op("load_b", "dma", ("dma",), t1, LOAD_B, {"b": "b", "b_dm": "b_dm"}),
-        op("store_b", "pass", ("sub",), t2, STORE_B, {"b_dm": "b_dm", "b_trf": "b_trf"},
-           decisions={"region": Decision(chosen="full")}),
+        op(
+            "store_b",
+            "pass",
+            ("sub",),
+            t2,
+            STORE_B,
+            {"b_dm": "b_dm", "b_trf": "b_trf"},
+            decisions={"region": Decision(chosen="full")},
+        ),
         op("matmul", "pass", ("main", "vector"), t3, MATMUL, {"a_dm": "a_dm", "b_trf": "b_trf", "c_dm": "c_dm"}),
         op("store_c", "dma", ("dma",), t4, STORE_C, {"c_dm": "c_dm", "c": "c"}),
     ]

@@ -35,7 +35,9 @@ def test_bf16_agrees_with_ml_dtypes_on_normal_numbers():
     assert np.array_equal(values.encode(numbers, "bf16"), numbers.astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
-@pytest.mark.parametrize(("number", "wanted"), [(449, 448), (1e9, 448), (math.inf, 448), (-math.inf, -448), (0.3, 0.3125)])
+@pytest.mark.parametrize(
+    ("number", "wanted"), [(449, 448), (1e9, 448), (math.inf, 448), (-math.inf, -448), (0.3, 0.3125)]
+)
 def test_f32_to_f8e4m3_saturates(number, wanted):
     raw = values.encode(f32(number), "f8e4m3")
     assert values.decode(raw, "f8e4m3").tolist() == [wanted]
@@ -43,7 +45,16 @@ def test_f32_to_f8e4m3_saturates(number, wanted):
 
 @pytest.mark.parametrize(
     ("number", "wanted"),
-    [(2.25, 2.5), (-2.25, -2.5), (2.2, 2.0), (57344, 57344), (61439, 57344), (61440, math.inf), (-1e9, -math.inf), (0, 0)],
+    [
+        (2.25, 2.5),
+        (-2.25, -2.5),
+        (2.2, 2.0),
+        (57344, 57344),
+        (61439, 57344),
+        (61440, math.inf),
+        (-1e9, -math.inf),
+        (0, 0),
+    ],
 )
 def test_f32_to_f8e5m2_rounds_halves_away(number, wanted):
     assert values.decode(values.encode(f32(number), "f8e5m2"), "f8e5m2").tolist() == [wanted]

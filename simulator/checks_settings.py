@@ -1,0 +1,215 @@
+"""What stages say they derived, against the simulator's own reading of their walks and mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from models.dtypes import DTYPES
+from models.plan import PlannedOp, Stage
+from simulator.bench import Run
+from simulator.engines.fetch import read_bytes_of, walk_steps
+from simulator.engines.snoop import custom, expand, regular
+from simulator.engines.walks import entry_walk, merged, run_elements
+from simulator.facts import Broken, Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stage in its program, with the stage before it and an operation that runs the program."""
+
+    facts: Facts
+    stage: Stage
+    before: Stage | None
+    op: PlannedOp
+
+    @property
+    def main(self) -> bool:
+        """Whether the operation runs in the Main context."""
+        return "main" in self.op.contexts
+
+    @property
+    def flit_bytes(self) -> int:
+        """Bytes of a flit."""
+        return self.facts.plan.hardware.geometry.flit_bytes
+
+    def size(self, text: str) -> int:
+        """Positions of a mapping."""
+        return self.facts.bench.layouts.size(text)
+
+
+Derived = Iterator[tuple[str, Any]]
+
+
+def places(facts: Facts) -> Iterator[Place]:
+    """Every stage of every program in use, once."""
+    seen: set[str] = set()
+    for op in facts.plan.ops:
+        stages = facts.plan.programs.get(op.program, ())
+        if op.kind == "bitmap_load" or op.program in seen:
+            continue
+        seen.add(op.program)
+        for i, stage in enumerate(stages):
+            yield Place(facts, stage, stages[i - 1] if i else None, op)
+
+
+def settings_mismatch(facts: Facts) -> Iterator[Broken]:
+    """Every derived setting that a stage carries."""
+    for place in places(facts):
+        derive = _DERIVED.get(place.stage.step)
+        for key, own in derive(place) if derive else ():
+            stated = place.stage.settings.get(key)
+            if stated is not None and stated != own:
+                message = f"`{place.stage.step}` of `{place.op.program}` states another {key}"
+                yield Broken(message, place.op.name, stated, own)
+
+
+def ring_size_mismatch(facts: Facts) -> Iterator[Broken]:
+    """The ring size is the one that the configuration, or a custom bitmap, gives."""
+    for place in _switches(facts):
+        settings = place.stage.settings
+        own = ring_of(place)
+        stated = {int(settings["ring_size"]), int(settings["config"].get("ring_size") or settings["ring_size"])}
+        if stated != {own}:
+            yield Broken("the ring has another size", place.op.name, ", ".join(map(str, sorted(stated))), own)
+
+
+def snoop_bitmap_mismatch(facts: Facts) -> Iterator[Broken]:
+    """The snoop bitmap is the one that the output's cells ask for; what padding listens to does not matter."""
+    for place in _switches(facts):
+        slices = place.size(place.stage.slice)
+        own, stated = own_bitmap(place), expand(place.stage.settings["bitmap"], slices)
+        layouts = place.facts.bench.layouts
+        live = layouts.inner(place.stage.slice).kind == 0
+        wrong = np.flatnonzero((own != stated).any(axis=1) & live)
+        if len(wrong):
+            row = int(wrong[0])
+            found, wanted = (np.flatnonzero(bits[row]).tolist() for bits in (stated, own))
+            yield Broken(f"slice {row} listens to other slices than its cells come from", place.op.name, found, wanted)
+
+
+def _switches(facts: Facts) -> Iterator[Place]:
+    return (p for p in places(facts) if p.stage.step == "switch" and p.before is not None)
+
+
+def own_bitmap(place: Place) -> Any:
+    """The bitmap by enumeration."""
+    config, before = place.stage.settings["config"], place.before
+    assert before is not None
+    slices = place.size(before.slice)
+    if config["kind"] != "CustomBroadcast":
+        return regular(config, slices)
+    layouts = place.facts.bench.layouts
+    return custom(layouts, (before.slice, before.time), (place.stage.slice, place.stage.time))
+
+
+def ring_of(place: Place) -> int:
+    """slice1 x slice0, or the smallest aligned blocks that hold every custom source."""
+    config = place.stage.settings["config"]
+    if config["kind"] == "Forwarding":
+        return 1
+    if config["kind"] != "CustomBroadcast":
+        return int(config["slice1"]) * int(config["slice0"])
+    router, source = np.nonzero(own_bitmap(place))
+    ring = 1
+    while (router // ring != source // ring).any():
+        ring *= 2
+    return ring
+
+
+def _fetch(place: Place) -> Derived:
+    settings = place.stage.settings
+    time, packet = entry_walk(settings, "time"), entry_walk(settings, "packet")
+    entry = Run(place.facts.bench, place.op).entry(str(settings["reads"][0]))
+    if entry is None:
+        return
+    bits = DTYPES[entry.dtype].bits
+    own = read_bytes_of(place.facts.plan.hardware, (*time, *packet), walk_steps(packet), bits, main=place.main)
+    yield "read_bytes", own
+    yield "reads_per_packet", max(1, walk_steps(packet) * bits // 8 // own)
+    yield "entries", _texts((*time, *packet))
+
+
+def _texts(walk: Any) -> list[str]:
+    return [f"{size}:{stride}" for size, stride in merged(walk)] or ["1:1"]
+
+
+def _switch(place: Place) -> Derived:
+    assert place.before is not None
+    flits = _flits(place, place.before)
+    yield "flits_per_packet", flits
+    config = place.stage.settings["config"]
+    if config["kind"] not in ("CustomBroadcast", "Forwarding"):
+        yield "cycles", ring_of(place) * place.size(place.before.time) * flits
+        yield "slice2", place.size(place.before.slice) // ring_of(place)
+
+
+def _flits(place: Place, stage: Stage) -> int:
+    bits = {"i5": 4, "i9": 8}.get(stage.dtype, DTYPES[stage.dtype].bits)
+    return -(-place.size(stage.packet) * bits // (8 * place.flit_bytes))
+
+
+def _collect(place: Place) -> Derived:
+    if place.before is not None:
+        yield "flits_per_packet", _flits(place, place.before)
+
+
+def _to_trf(place: Place) -> Derived:
+    stage, trf = place.stage, place.facts.plan.hardware.trf
+    lanes = place.size(str(stage.settings["lane"]))
+    flits = place.size(stage.time) // lanes
+    yield "lanes", lanes
+    yield "flits_per_lane", flits
+    yield "rows_per_bank", -(-flits // trf.banks)
+    yield "total_bytes", lanes * flits * place.flit_bytes
+
+
+def _to_vrf(place: Place) -> Derived:
+    yield "bytes", DTYPES[place.stage.dtype].size_bytes(place.size(str(place.stage.settings["element"])))
+
+
+def _contract_outer(place: Place) -> Derived:
+    if place.before is not None:
+        yield "pack_size", place.size(place.stage.packet) // place.size(place.before.packet)
+
+
+def _contract_packet(place: Place) -> Derived:
+    if place.before is None:
+        return
+    before, after = place.size(place.before.packet), place.size(place.stage.packet)
+    depth = int(place.stage.settings["tree_depth"])
+    fits = -(-before // (1 << depth)) >= after and before % (1 << depth) == 0
+    yield "tree_depth", depth if fits else (before // after).bit_length() - 1
+
+
+def _commit(place: Place) -> Derived:
+    settings = place.stage.settings
+    time, packet = entry_walk(settings, "time"), entry_walk(settings, "packet")
+    hardware, bits = place.facts.plan.hardware, DTYPES[place.stage.dtype].bits
+    trimmed = walk_steps(packet)
+    access = int(np.gcd(trimmed, run_elements((*time, *packet)))) * bits // 8
+    own = access if place.main else hardware.dm.bank_bytes
+    yield "write_bytes", own
+    yield "writes_per_packet", max(1, trimmed * bits // 8 // own)
+    yield "entries", _texts((*time, *packet))
+
+
+_DERIVED: dict[str, Callable[[Place], Derived]] = {
+    "fetch": _fetch,
+    "switch": _switch,
+    "collect": _collect,
+    "to_trf": _to_trf,
+    "to_vrf": _to_vrf,
+    "contract_outer": _contract_outer,
+    "contract_packet": _contract_packet,
+    "commit": _commit,
+}
+
+CHECKS: dict[str, Callable[[Facts], Iterator[Broken]]] = {
+    "settings_mismatch": settings_mismatch,
+    "ring_size_mismatch": ring_size_mismatch,
+    "snoop_bitmap_mismatch": snoop_bitmap_mismatch,
+}
