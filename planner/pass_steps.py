@@ -45,7 +45,7 @@ from planner.engines import (
 )
 from planner.engines.base import Outcome
 from planner.engines.register_files import TrfConfig, VrfConfig
-from planner.engines.shapes import size_bytes
+from planner.engines.shapes import live_length, size_bytes
 from planner.pass_cycles import InterSlice
 from planner.pass_trail import PassContext, Trail
 
@@ -82,7 +82,7 @@ def _fetch(context: PassContext, trail: Trail, index: int, step: Fetch) -> list[
         context.stated(step.cluster),
         context.stated(step.slice),
         _type_after_adapter(context, source[0].dtype),
-        context.tile,
+        tuple(p if isinstance(p, Tile) else None for p in context.places),
         context.op.interleave,
     )
     outcome = fetch.law(context.ground, source, config)
@@ -239,8 +239,8 @@ def _vector(context: PassContext, trail: Trail, index: int, step: Vector) -> lis
         before = _held(trail)
         trail = trail.after(index, step.step, outcome, fallback=before)
         if op.name == vector.INTER_SLICE:
-            ratio = int(outcome.settings.get("ratio", 1))
-            trail = replace(trail, inter_slice=InterSlice(ratio, before.time.size))
+            ratio = outcome.settings.get("ratio", live_length(before.slice) // max(live_length(_held(trail).slice), 1))
+            trail = replace(trail, inter_slice=InterSlice(int(ratio), before.time.size))
     return [trail]
 
 

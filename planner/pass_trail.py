@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from models.faults import Finding
-from models.kernel import PassOp, Place, Tile
+from models.kernel import PassOp, Place
 from models.layout import Stream, TensorLayout
 from models.mapping import Mapping, text
 from models.parse import parse
@@ -35,11 +35,6 @@ class PassContext:
     def places(self) -> tuple[Place, ...]:
         """What the pass reads."""
         return self.op.read if isinstance(self.op.read, tuple) else (self.op.read,)
-
-    @property
-    def tile(self) -> Tile | None:
-        """The tile it reads, if any."""
-        return next((p for p in self.places if isinstance(p, Tile)), None)
 
     @property
     def names(self) -> tuple[str, ...]:

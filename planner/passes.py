@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from models.faults import Finding
@@ -19,6 +20,7 @@ from planner.engines.vector_operands import vrf_names
 from planner.pass_steps import advance
 from planner.pass_trail import PassContext, Trail, fewest_faults
 
+_NAME_DIGITS = 16
 Located = tuple[int, Finding]
 """A finding with the index of its step in the pass."""
 
@@ -64,7 +66,7 @@ def evaluate(
     """
     misplaced = pipeline.order([s.step for s in op.steps])
     if misplaced:
-        return PassResult(programs={}, findings=tuple(misplaced))
+        return PassResult(programs={}, findings=(*_before(misplaced[0][0], op, tensors, ground), *misplaced))
     trails: list[tuple[PassContext, Trail]] = []
     for context in (MAIN, SUB) if op.context == "auto" else (op.context,):
         here = PassContext(op, replace(ground, context=context), tensors)
@@ -99,6 +101,16 @@ def target(op: PassOp) -> Place:
     if isinstance(last, ToTrf | ToVrf | Commit):
         return last.write
     raise ValueError(f"{last.step} stores nothing")
+
+
+def _before(index: int, op: PassOp, tensors: dict[str, TensorLayout], ground: Ground) -> list[Located]:
+    """Faults of the steps before the first misplaced one, so that one run reports them too."""
+    if index == 0:
+        return []
+    context = MAIN if op.context == "auto" else op.context
+    start = op.model_copy(update={"steps": op.steps[:index]})
+    trails = _trails(PassContext(start, replace(ground, context=context), tensors))
+    return list(fewest_faults(trails).findings)
 
 
 def _trails(context: PassContext) -> list[Trail]:
@@ -194,7 +206,8 @@ def _bitmap(trail: Trail) -> str | None:
     config, bitmap = trail.setting("switch", "config"), trail.setting("switch", "bitmap")
     if not isinstance(config, dict) or not isinstance(bitmap, dict) or config.get("kind") != "CustomBroadcast":
         return None
-    return f"{bitmap['period']}:{bitmap['pattern']}"
+    shape = f"{bitmap['period']}:{bitmap['pattern']}"
+    return sha256(shape.encode()).hexdigest()[:_NAME_DIGITS]
 
 
 def _number(value: object) -> int:

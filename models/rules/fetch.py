@@ -21,7 +21,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("live_cell_unread", "A fetch reads every live cell of its view.", _FETCH),
     Rule(
-        "tile_digit", "A tile is taken along one digit of the buffer, at most as long as it.", "kernel-file page, tiles"
+        "tile_digit",
+        "A tile is taken along one digit of the buffer, at most as long as it.",
+        "kernel-file page, tiles",
+        kind="file",
     ),
     Rule("tile_overrun", "A stream of a tile stays inside of it.", "kernel-file page, tiles"),
     Rule("interleave", "An interleave reads two tensors of equal mappings by an axis of size 2 in Time.", _FETCH),

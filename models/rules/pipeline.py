@@ -34,9 +34,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("innermost_stride", "The innermost stride is 0 or 1 unless the packet is one element.", _SEQUENCER),
     Rule(
+        "bottom_padding_touched",
+        "Bottom padding, `#{!}`, is neither read nor written.",
+        "domain section 1: bottom padding must not be touched",
+    ),
+    Rule(
         "equivalence_not_decided",
         "Whether two mappings are equivalent can be told from their factors, or from at most 2^20 cells.",
         'domain section 1: beyond that the answer is "not decided", never a guess',
+        kind="file",
     ),
     Rule(
         "no_mode_left",

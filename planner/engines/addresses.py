@@ -9,14 +9,15 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from models.cells import LIVE, Ints, cells
+from models.cells import KIND_OF_PADDING, LIVE, Ints, cells
 from models.factors import contiguous_walk
 from models.faults import Finding
 from models.hardware import Hardware
-from models.mapping import Mapping, text
+from models.mapping import Mapping, Pad, Padding, nodes, text
 from planner.engines.shapes import BITS_PER_BYTE, element_bits, size_bytes
 
 Entry = tuple[int, int]
+BOTTOM = KIND_OF_PADDING[Padding.BOTTOM]
 MOST_ACCESSES = 2**18
 """Bank runs are counted over so many accesses; what comes after them repeats the same inner loops."""
 MOST_CELLS = 2**22
@@ -134,8 +135,8 @@ def innermost_stride(entries: Sequence[Entry], packet: Mapping) -> Finding | Non
 @dataclass(frozen=True, slots=True)
 class Touched:
     """Which cells a walk touches, as counts: live cells of the view it misses, cells outside of the view,
-    cells it touches more than once, and positions past the end of the buffer. Not `decided`: a buffer that no slice
-    could hold was not looked at.
+    cells it touches more than once, positions past the end of the buffer, and bottom padding. Not `decided`: a
+    buffer that no slice could hold was not looked at.
     """
 
     decided: bool = True
@@ -143,12 +144,13 @@ class Touched:
     outside: int = 0
     repeated: int = 0
     past_end: int = 0
+    bottom: int = 0
     first_missed: int | None = field(default=None)
 
 
 def touched(entries: Sequence[Entry], element: Mapping, view: View | None = None) -> Touched:
     """What a walk touches of a buffer of one slice. A buffer fits the DM, so its positions may be enumerated."""
-    if view is None and _is_exact(entries, element.size):
+    if view is None and _is_exact(entries, element.size) and not _has_bottom(element):
         return Touched(repeated=_repeats(entries))
     steps = [e for e in entries if e[1]]
     if max(element.size, prod(size for size, _ in steps)) > MOST_CELLS:
@@ -156,13 +158,15 @@ def touched(entries: Sequence[Entry], element: Mapping, view: View | None = None
     addresses = _addresses(steps)
     counts = np.bincount(addresses, minlength=element.size)
     inside = counts[: element.size]
-    live, window = _live(element), _window(element.size, view)
+    kind, window = _kinds(element), _window(element.size, view)
+    live = kind == LIVE
     missed = np.flatnonzero(live & window & (inside == 0))
     return Touched(
         missed=int(missed.size),
         outside=int(np.count_nonzero(live & ~window & (inside > 0))),
         repeated=int(np.count_nonzero(counts > 1)) or _repeats(entries),
         past_end=int(np.count_nonzero(counts[element.size :])),
+        bottom=int(np.count_nonzero((kind == BOTTOM) & (inside > 0))),
         first_missed=int(missed[0]) if missed.size else None,
     )
 
@@ -189,9 +193,13 @@ def _addresses(entries: Sequence[Entry]) -> Ints:
     return out
 
 
-def _live(element: Mapping) -> NDArray[np.bool_]:
+def _has_bottom(element: Mapping) -> bool:
+    return any(isinstance(n, Pad) and n.kind is Padding.BOTTOM for n in nodes(element))
+
+
+def _kinds(element: Mapping) -> NDArray[np.int8]:
     kind = cells(element, np.arange(element.size, dtype=np.int64)).kind
-    return np.broadcast_to(kind == LIVE, (element.size,))
+    return np.broadcast_to(kind, (element.size,))
 
 
 def _window(size: int, view: View | None) -> NDArray[np.bool_]:
@@ -211,6 +219,18 @@ def exceeds_dm(name: str, dtype: str, element: Mapping, hardware: Hardware) -> F
         f"{name} takes {size} bytes of a slice's DM, {size - limit} more than it has",
         f"{size} bytes",
         f"at most {limit} bytes",
+    )
+
+
+def bottom_touched(name: str, element: Mapping, count: int) -> Finding | None:
+    """A finding where bottom padding is read or written."""
+    if not count:
+        return None
+    return Finding(
+        "bottom_padding_touched",
+        f"{count} elements of bottom padding of {name} `{text(element)}` are touched",
+        f"{count} touched",
+        "a walk around `#{!}` padding, or another kind of padding",
     )
 
 

@@ -16,6 +16,7 @@ from planner.engines import cast
 from planner.engines.addresses import (
     Walk,
     bank_run,
+    bottom_touched,
     exceeds_dm,
     innermost_stride,
     not_enumerated,
@@ -133,6 +134,7 @@ def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:
             _twice(config, seen.repeated) if seen.repeated else None,
             _past_end(config, packet, seen.past_end) if seen.past_end else None,
             None if seen.decided else not_enumerated(config.write, config.element),
+            bottom_touched(config.write, config.element, seen.bottom),
         ]
     )
     settings |= {

@@ -19,6 +19,7 @@ from planner.engines.addresses import (
     View,
     Walk,
     bank_run,
+    bottom_touched,
     exceeds_dm,
     innermost_stride,
     not_enumerated,
@@ -45,7 +46,7 @@ class FetchConfig:
     """What the kernel file states of a fetch.
 
     `chip`, `cluster`, `slice` are given for axis lifting only; `out_dtype` is the type after the fetch adapter;
-    `table` says that a table look-up follows.
+    `tiles` has the tile of each tensor read, None where it is read whole.
     """
 
     time: Mapping
@@ -54,8 +55,13 @@ class FetchConfig:
     cluster: Mapping | None = None
     slice: Mapping | None = None
     out_dtype: str = ""
-    tile: Tile | None = None
+    tiles: tuple[Tile | None, ...] = ()
     interleave: str | None = None
+
+    @property
+    def tile(self) -> Tile | None:
+        """The tile of the first tensor read; a second one opens the same view from a start of its own."""
+        return self.tiles[0] if self.tiles else None
 
 
 def law(ground: Ground, source: Sequence[TensorLayout], config: FetchConfig) -> Outcome:
@@ -119,6 +125,7 @@ def _sequenced(
         "packet_entries": [list(e) for e in found.packet],
         "entries": [f"{size}:{stride}" for size, stride in entries] or ["1:1"],
         "base": base_of(config.tile, view),
+        "bases": [base_of(tile, view) for tile in config.tiles] or [None],
         "read_bytes": read_bits // 8,
         "reads_per_packet": reads,
         "bank_run": bank_run(found.merged, access, tensor.dtype, ground.hardware),
@@ -200,6 +207,7 @@ def _unread(tensor: TensorLayout, entries: Sequence[tuple[int, int]], view: View
         out.append(outside_view(tensor.name, seen.outside, view))
     if not seen.decided:
         out.append(not_enumerated(tensor.name, tensor.element))
+    out += kept([bottom_touched(tensor.name, tensor.element, seen.bottom)])
     return out
 
 
@@ -253,6 +261,8 @@ def _interleaved(ground: Ground, source: Sequence[TensorLayout], config: FetchCo
         out.append(_interleave_fault(f"interleave axis {name} has size {ground.axes.get(name)}, must be 2", name))
     elif Axis(name, 2) not in terms(config.time):
         out.append(_interleave_fault(f"interleave axis {name} does not stand in Time `{text(config.time)}`", name))
+    if len({(t.tile, t.length) if t else None for t in config.tiles}) > 1:
+        out.append(_interleave_fault("the two tensors are read by different tiles", str(config.tiles)))
     first, second = source
     for level in ("dtype", "chip", "cluster", "slice", "element"):
         a, b = getattr(first, level), getattr(second, level)

@@ -89,7 +89,7 @@ def _op(ground: Ground, state: VectorState, op: VectorOp, assigned: Assigned, *,
     generic += vector_operands.findings(op, state.stream, state.tensors)
     generic += _stash(state, op)
     try:
-        own = OP_LAWS.get(op.name, unchanged)(ground, state, op)
+        own = OP_LAWS.get(op.name, as_stated)(ground, state, op)
     except MappingError as fault:
         own = Outcome((Finding(fault.rule, fault.message, fault.found, fault.wanted),), state.stream)
     stream = own.stream or state.stream
@@ -224,10 +224,16 @@ def _at_the_end(ground: Ground, state: VectorState) -> Iterator[Finding]:
 # What an op does to the stream ------------------------------------------------------------------------------
 
 
-def unchanged(ground: Ground, state: VectorState, op: VectorOp) -> Outcome:
-    """Element by element: the stream keeps its shape."""
-    del ground, op
-    return Outcome((), state.stream, state.stream.time.size)
+def as_stated(ground: Ground, state: VectorState, op: VectorOp) -> Outcome:
+    """Element by element the stream keeps its shape; what an op states of Slice, Time or Packet is taken."""
+    stream = state.stream
+    out = replace(
+        stream,
+        slice=_stated(ground, op.slice, stream.slice),
+        time=_stated(ground, op.time, stream.time),
+        packet=_stated(ground, op.packet, stream.packet),
+    )
+    return Outcome((), out, max(stream.time.size, out.time.size))
 
 
 def _tag(ground: Ground, state: VectorState, op: VectorOp) -> Outcome:
@@ -244,7 +250,7 @@ def _tag(ground: Ground, state: VectorState, op: VectorOp) -> Outcome:
                 f"zero, or {COMPARISONS_PER_TAG} of {', '.join(COMPARISONS)}",
             )
         )
-    return replace(unchanged(ground, state, op), findings=tuple(findings))
+    return replace(as_stated(ground, state, op), findings=tuple(findings))
 
 
 def _stated(ground: Ground, written: object, otherwise: Mapping) -> Mapping:
@@ -278,6 +284,6 @@ OP_LAWS: dict[str, OpLaw] = {
     "widen_pad": _trim,
     "unzip": _unzip,
 }
-"""What an op does to the stream, by its name; ops that are not listed keep it. The reducers register theirs here."""
+"""What an op does to the stream, by its name; others do what they state. The reducers register theirs here."""
 
 CASES = vector_shape.CASES
