@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from models.digits import Cuttable, Digit, Factor, Factors, Free, as_terms, cut, cuttable, merge, open_factors
-from models.factors import equivalent
+from models.factors import equivalent, from_factors
 from models.lowering import lower
 from models.mapping import ONE, Axis, Mapping, Modulo, Pad, Padding, Stride, axis_names, nodes, pair
 from models.tidy import as_digit, chain, tidy
@@ -46,7 +46,7 @@ class Lowered:
 
     def inner_time(self, size: int) -> tuple[Digit | Free, ...] | None:
         """The innermost `size` time steps; None where a factor straddles that border."""
-        _, low = _cut_at(self.time, size)
+        _, low = cut_at(self.time, size)
         return None if low is None else tuple(f for f in low if isinstance(f, Digit | Free))
 
     def occupied(self) -> dict[Mapping, list[tuple[int, int]]]:
@@ -125,14 +125,14 @@ def window(e: Mapping, below: int, size: int) -> Mapping:
 
 @lru_cache(maxsize=8192)
 def _window(e: Mapping, below: int, size: int) -> Mapping:
-    _, low = _cut_at(open_factors(e), below * size)
-    found, inner = _cut_at(low, below) if low is not None else ((), None)
+    _, low = cut_at(open_factors(e), below * size)
+    found, inner = cut_at(low, below) if low is not None else ((), None)
     if inner is None:
         return tidy(Modulo(Stride(e, below), size))
     return chain(as_terms(found))
 
 
-def _cut_at(factors: Sequence[Factor], inner_size: int) -> tuple[Factors, Factors | None]:
+def cut_at(factors: Sequence[Factor], inner_size: int) -> tuple[Factors, Factors | None]:
     """Outer and inner part of a list of factors; the inner one is None where a factor straddles the border."""
     low: list[Factor] = []
     rest = inner_size
@@ -159,6 +159,17 @@ def same(a: Mapping, b: Mapping) -> bool | None:
 def joined(*parts: Mapping) -> Mapping:
     """Parts side by side, outermost first, neighbours that read on merged."""
     return tidy(pair(*parts))
+
+
+def bit_mapping(bits: Sequence[Bit]) -> Mapping:
+    """The expression of a Slice given by its bits, lowest first."""
+    return joined(*(_term(bit) for bit in reversed(bits)))
+
+
+def _term(bit: Bit) -> Mapping:
+    if bit.base is not None:
+        return from_factors((Digit(bit.base, bit.stride, 2),))
+    return from_factors((Free(2),)) if bit.kind is None else Pad(ONE, 2, bit.kind)
 
 
 def live_count(e: Mapping) -> int:

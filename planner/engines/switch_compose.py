@@ -14,8 +14,8 @@ from models.kernel import SwitchConfig
 from models.layout import Stream
 from models.mapping import Mapping
 from planner.engines.base import Ground
-from planner.engines.switch_bits import FREE_BIT, Bit, joined, same, window
-from planner.engines.switch_content import Places, bit_mapping, content, time_places
+from planner.engines.switch_bits import FREE_BIT, Bit, bit_mapping, joined, same, window
+from planner.engines.switch_content import Places, content, time_places
 from planner.engines.switch_cost import flits_per_packet, pass_cycles, pass_steps
 from planner.engines.switch_custom import route_custom
 from planner.engines.switch_moves import SwitchCandidate, configured, matches, moves, numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import pairwise
 
 from models.digits import Digit, Factor, Free
@@ -16,17 +16,6 @@ from planner.engines.switch_moved import shortest
 from planner.engines.switch_slots import lowered_output
 
 Places = dict[int, Bit]
-
-
-def bit_mapping(bits: Sequence[Bit]) -> Mapping:
-    """The expression of a Slice given by its bits, lowest first."""
-    return joined(*(_term(bit) for bit in reversed(bits)))
-
-
-def _term(bit: Bit) -> Mapping:
-    if bit.base is not None:
-        return from_factors((Digit(bit.base, bit.stride, 2),))
-    return from_factors((Free(2),)) if bit.kind is None else Pad(ONE, 2, bit.kind)
 
 
 def time_places(held: Lowered) -> Places:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from models.factors import divide
 from models.faults import Finding
@@ -10,7 +11,7 @@ from models.kernel import SwitchConfig
 from models.layout import Stream
 from models.mapping import Mapping, axis_names, text
 from planner.engines.shapes import show
-from planner.engines.switch_bits import Bit, joined, log2, same, window
+from planner.engines.switch_bits import FREE_BIT, Bit, bit_mapping, joined, log2, same, window
 from planner.engines.switch_moved import Leaving, Match, leaving, match, shortest
 from planner.engines.switch_regular import Verdict
 from planner.engines.switch_routing import NEW, Routing, derived_ring
@@ -28,12 +29,17 @@ class Plan:
     """What the Slice mappings alone settle: a source per output bit, and what leaves Slice, outermost first."""
 
     sources: tuple[int, ...]
+    out_slice: Mapping
     leaving: tuple[Leaving, ...]
     findings: tuple[Finding, ...]
 
     def shortest_time(self, in_time: Mapping) -> Mapping:
         """The output Time with as few moved steps as the rules allow."""
         return joined(in_time, *(shortest(item) for item in self.leaving))
+
+    def nearest(self, in_time: Mapping) -> str:
+        """The nearest legal output as text."""
+        return f"Slice `{show(self.out_slice)}`, Time `{show(self.shortest_time(in_time))}`"
 
 
 def plan_slices(stream: Stream, out_slice: Mapping, out_time: Mapping | None = None) -> Plan:
@@ -52,8 +58,17 @@ def plan_slices(stream: Stream, out_slice: Mapping, out_time: Mapping | None = N
             slots.append(bit)
         sources.append(source)
     unused = [b for b in range(len(held)) if b not in sources]
-    findings = (*slot_findings(out_slice, slots, stream), *twice.values())
-    return Plan(tuple(sources), tuple(leaving(held, unused)), findings)
+    plan = Plan(tuple(sources), _with_free_slots(held, out, sources), tuple(leaving(held, unused)), ())
+    found = [*slot_findings(out_slice, slots, stream), *twice.values()]
+    nearest = plan.nearest(stream.time) if found else ""
+    return replace(plan, findings=tuple(replace(f, nearest=nearest) for f in found))
+
+
+def _with_free_slots(held: Sequence[Bit], out: Sequence[Bit], sources: Sequence[int]) -> Mapping:
+    """The output Slice with a number in every place that the input Slice does not fill, each digit once."""
+    first = [source >= 0 and source not in sources[b + 1 :] for b, source in enumerate(sources)]
+    slots = [bit if bit.is_slot else FREE_BIT for bit in out]
+    return bit_mapping([held[s] if fed else slot for s, fed, slot in zip(sources, first, slots, strict=True)])
 
 
 def judge_custom(config: SwitchConfig, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> Verdict:
@@ -91,12 +106,8 @@ def _route(
     return Routing(plan.sources, found.moved, found.own) if not found.rest else None
 
 
-def _nearest_time(stream: Stream, plan: Plan) -> str:
-    return f"Time `{show(plan.shortest_time(stream.time))}`"
-
-
 def _time_finding(stream: Stream, plan: Plan, out_time: Mapping) -> Finding:
-    nearest = _nearest_time(stream, plan)
+    nearest = plan.nearest(stream.time)
     left = divide(out_time, stream.time)
     names = {n for item in plan.leaving for n in axis_names(item.mapping)}
     if left is not None and left.size > 1 and axis_names(left) <= names:
@@ -117,7 +128,7 @@ def _time_finding(stream: Stream, plan: Plan, out_time: Mapping) -> Finding:
 
 
 def _match_findings(stream: Stream, plan: Plan, found: Match, out_time: Mapping) -> list[Finding]:
-    nearest = _nearest_time(stream, plan)
+    nearest = plan.nearest(stream.time)
     if found.late is not None:
         order = ", ".join(text(item.mapping) for item in plan.leaving)
         return [

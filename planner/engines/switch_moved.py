@@ -9,7 +9,7 @@ from models.digits import Digit, Free, Padded, cut, size_of, whole
 from models.factors import equivalent, from_factors
 from models.mapping import ONE, Mapping, Pad, Resize, axis_names
 from models.tidy import as_digit
-from planner.engines.switch_bits import Bit, live_count
+from planner.engines.switch_bits import Bit, cut_at, live_count
 from planner.engines.switch_routing import Moved
 
 Flat = tuple[Digit | Free, ...]
@@ -145,6 +145,9 @@ def _pure_padding(factor: Digit) -> bool:
 
 def _part_of_padded(e: Mapping, factor: Digit, inner: Mapping, time: Flat) -> tuple[int, Flat]:
     """The longest innermost part of `time` that reads the first values of a padded item, as C does of C # 4."""
+    outer, low = cut_at(time, factor.size)
+    if low is not None and equivalent(e, from_factors(low)):
+        return factor.size, tuple(f for f in outer if isinstance(f, Digit | Free))
     for start in range(len(time)):
         count = size_of(time[start:])
         if 1 < count <= factor.size and equivalent(Resize(e, count), from_factors(time[start:])):

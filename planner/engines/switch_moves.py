@@ -227,14 +227,19 @@ def reasons(
     out_slice: Mapping,
     out_time: Mapping | None,
     legal: Sequence[SwitchCandidate] | None = None,
+    fixed: SwitchConfig | None = None,
 ) -> dict[str, Finding]:
     """For each kind that does not give this output, the rule that stops it and the nearest legal output.
 
-    `legal` are the configurations that do, if they are already known.
+    `legal` are the configurations that do, if they are already known. A `fixed` configuration is judged as it
+    is, and nothing else.
     """
     wrong_size = size_findings(ground.hardware, stream, out_slice)
     if wrong_size:
         return dict.fromkeys(TAKES, wrong_size[0])
+    if fixed is not None and not _is_open(fixed):
+        findings = law(ground, stream, out_slice, out_time, fixed).findings
+        return {fixed.kind: findings[0]} if findings else {}
     found = moves(ground, stream, out_slice, out_time) if legal is None else legal
     kinds = {c.config.kind for c in found}
     out: dict[str, Finding] = {}
@@ -243,6 +248,17 @@ def reasons(
             config = _closest(kind, stream, out_slice, out_time)
             out[kind] = law(ground, stream, out_slice, out_time, config).findings[0]
     return out
+
+
+def _is_open(config: SwitchConfig) -> bool:
+    """Whether it leaves a parameter of its kind to be chosen."""
+    return any(getattr(config, name) is None for name in TAKES[config.kind])
+
+
+def _does_nothing(kind: str, k1: int, k0: int) -> bool:
+    """Whether the parameters leave everything where it is."""
+    moved = {"Transpose": k1 * k0, "TransposedBroadcast1": k0, "Broadcast01": k1 + k0}
+    return kind != "Forwarding" and moved.get(kind, k1) == 0
 
 
 def _closest(kind: str, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> SwitchConfig:
@@ -255,7 +271,7 @@ def _closest(kind: str, stream: Stream, out_slice: Mapping, out_time: Mapping | 
     out = lowered_output(stream, out_slice, stream.time if out_time is None else out_time)
     numbered = numbers(held.slice, out.slice)
     _, _, _, k1, k0 = min(
-        (_mismatches(kind, k1, k0, *numbered), k1 == 0 or k0 == 0, k1 + k0, k1, k0)
+        (_does_nothing(kind, k1, k0), _mismatches(kind, k1, k0, *numbered), k1 + k0, k1, k0)
         for _, k1, k0 in _grid(len(held.slice), kind)
     )
     times = time0_values(kind, k1, k0, held, out, out_time is not None)

@@ -37,7 +37,10 @@ def slot_source(bit: Bit) -> int:
 
 
 def slot_findings(out_slice: Mapping, bits: Iterable[Bit], stream: Stream) -> list[Finding]:
-    """Checks the bits in broadcast slots: new, used once, not padded, and no promise of zeros."""
+    """Checks the bits in broadcast slots: new, used once, not padded, and no promise of zeros.
+
+    What would be legal in their place is the caller's to say.
+    """
     slots = list(bits)
     out = [*_carried(slots, stream), *_twice(slots)]
     padded = new_padded_axis(out_slice, held_names(stream))
@@ -48,7 +51,6 @@ def slot_findings(out_slice: Mapping, bits: Iterable[Bit], stream: Stream) -> li
                 f"the broadcast axis in `{text(padded)}` is padded, so its padded slices have no route",
                 text(padded),
                 f"`{text(padded.inner)}` without padding, or `1 # {padded.n}`",
-                text(padded.inner),
             )
         )
     if any(bit.kind is Padding.ZERO for bit in slots):
@@ -85,7 +87,6 @@ def _carried(slots: list[Bit], stream: Stream) -> list[Finding]:
                 f"`{text(bit.base)}` cannot fill a slice position: the input carries it in its {where}",
                 text(bit.base),
                 "a new axis, a number or `1 # n`",
-                "2",
             )
         )
     return out
@@ -118,5 +119,4 @@ def used_twice(base: Mapping) -> Finding:
         f"a digit of `{text(base)}` stands at two places of the output Slice",
         text(base),
         "each digit once",
-        "a new axis or a number in the second place",
     )
