@@ -52,6 +52,7 @@ class Operation:
     """An operation after unrolling; `base` is its name in the kernel file, `iteration` the loop variables.
 
     `requires`: present only when the named operation is done in one of these modes (None: always present).
+    `dominated`: legal modes that are never better than one of `modes`; only their price is of interest.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Operation:
     iteration: tuple[tuple[str, int], ...] = ()
     illegal: tuple[Illegal, ...] = ()
     requires: tuple[str, frozenset[str]] | None = None
+    dominated: tuple[Mode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

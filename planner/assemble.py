@@ -18,9 +18,7 @@ def planned_ops(problem: Problem, solution: Solution, priced: Priced) -> tuple[P
     uses = _uses(problem)
     regions = _regions(problem, solution)
     ops = [
-        _planned(
-            op, _mode(op, solution), solution.starts[op.name], uses[op.name], regions.get(op.name, {}), priced
-        )
+        _planned(op, _mode(op, solution), solution.starts[op.name], uses[op.name], regions.get(op.name, {}), priced)
         for op in problem.operations
         if op.name in solution.modes
     ]

@@ -25,6 +25,7 @@ from models.kernel import (
 )
 from models.layout import TensorLayout
 from models.linear import parse_linear
+from models.mapping import text
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import passes
@@ -32,6 +33,7 @@ from planner.buffers import Buffers
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
 from planner.engines.base import Ground, Outcome
+from planner.engines.dma_explain import explain
 from planner.hazards import WHOLE, Access, Hazards, Span
 from planner.readers.source import KernelSource
 
@@ -139,10 +141,10 @@ class _Builder:
         result = self._once(
             step, reads, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name))
         )
-        self.programs.update(result.programs)
+        self.programs.update(result.programs or {})
         if not result.modes or result.writes is None:
             return
-        self.operations.append(Operation(step.name, op.name, "pass", result.modes, step.iteration, result.illegal))
+        self.operations.append(_operation(step, result))
         for place in reads:
             self._reads(step, place)
         self._writes(step, passes.target(op), result.writes, rows=result.trf_rows, regions=result.regions)
@@ -159,7 +161,7 @@ class _Builder:
         )
         if not outcome.ok:
             return
-        self.programs[op.name] = (dma.stage(source, target, outcome),)
+        self.programs[op.name] = (_transfer(self.ground, outcome, target),)
         mode = Mode("dma", {}, frozenset({DMA}), outcome.steps, op.name)
         self.operations.append(Operation(step.name, op.name, "dma", (mode,), step.iteration))
         self._reads(step, op.read)
@@ -235,6 +237,29 @@ class _Builder:
             self.tensors[tensor] = layout
         draft.writers.append(step.name)
         self.hazards.access(self.buffers.root(draft).name, access)
+
+
+def _operation(step: Step, result: passes.PassResult) -> Operation:
+    return Operation(
+        step.name, step.op.name, "pass", result.modes, step.iteration, result.illegal, dominated=result.dominated
+    )
+
+
+def _transfer(ground: Ground, outcome: Outcome, target: TensorLayout) -> Stage:
+    """The single stage of a transfer: what the DMA engine is set to, and why it takes what it takes."""
+    stream = outcome.stream
+    assert stream is not None
+    return Stage(
+        step="dma",
+        dtype=stream.dtype,
+        chip=text(stream.chip),
+        cluster=text(stream.cluster),
+        slice=text(stream.slice),
+        time=text(stream.time),
+        packet=text(stream.packet),
+        steps_cycles=outcome.steps,
+        settings=outcome.settings | {"explanation": list(explain(ground, outcome, target))},
+    )
 
 
 def _placed(found: Iterable[Finding | tuple[int, Finding]]) -> Iterator[tuple[int | None, Finding]]:

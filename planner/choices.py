@@ -51,9 +51,7 @@ class Choices:
         for draft in buffers:
             fields.add(f"{draft.layout.name}.{BUFFERS}")
             if draft.regions:
-                fields |= {f"{w.partition('[')[0]}.{REGION}" for w in draft.writers} | {
-                    f"{draft.layout.name}.{REGION}"
-                }
+                fields |= {f"{w.partition('[')[0]}.{REGION}" for w in draft.writers} | {f"{draft.layout.name}.{REGION}"}
         for path in [*self.fixed, *(p for p, _ in self.forbidden)]:
             if path not in fields:
                 near = get_close_matches(path, sorted(fields), 1)

@@ -58,9 +58,7 @@ class Hazards:
             if reason is None or earlier.op == access.op or not earlier.span.meets(access.span):
                 continue
             lag = fence_cycles if reason == "raw" else 0
-            self._add(
-                Edge(earlier.op, access.op, "data" if created and reason == "raw" else reason, memory, lag)
-            )
+            self._add(Edge(earlier.op, access.op, "data" if created and reason == "raw" else reason, memory, lag))
         if access.write and not access.span.tile:
             # A whole write is after everything seen: whoever comes later meets it alone.
             self._seen[memory].clear()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from solver.explain import Guard, core
+
 from models.faults import Fault
 from planner.build import Built
 from planner.readers.source import KernelSource
 from solver import Options, Solution
-from solver.explain import Guard, core
 
 
 def faults_of(built: Built, source: KernelSource, solution: Solution, options: Options) -> tuple[Fault, ...]:

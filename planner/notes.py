@@ -37,14 +37,10 @@ def _overlaps(plan: Plan) -> Iterator[Note]:
 
 def _staging(plan: Plan) -> Iterator[Note]:
     for tensor, bases in _staged(plan).items():
-        ahead = sum(
-            _overlap(store, use) for store in bases[0] for use in bases[1] if use.iteration != store.iteration
-        )
+        ahead = sum(_overlap(store, use) for store in bases[0] for use in bases[1] if use.iteration != store.iteration)
         if ahead > 0:
             store, use = bases[0][0].base, bases[1][0].base
-            text = (
-                f"{store} fills the next {tensor} while {use} reads the current one: {ahead:,} cycles overlap"
-            )
+            text = f"{store} fills the next {tensor} while {use} reads the current one: {ahead:,} cycles overlap"
             yield Note(topic="staging", text=text, cycles=ahead)
 
 
@@ -53,9 +49,7 @@ def _staged(plan: Plan) -> dict[str, tuple[list[PlannedOp], list[PlannedOp]]]:
     out: dict[str, tuple[list[PlannedOp], list[PlannedOp]]] = {}
     for op in plan.ops:
         last = plan.programs.get(op.program, ())[-1:]
-        written = (
-            str(last[0].settings.get("write", "")) if last and last[0].step in ("to_trf", "to_vrf") else ""
-        )
+        written = str(last[0].settings.get("write", "")) if last and last[0].step in ("to_trf", "to_vrf") else ""
         for tensor in op.uses if op.iteration else ():
             stores, reads = out.setdefault(tensor, ([], []))
             (stores if tensor == written else reads).append(op)

@@ -68,7 +68,7 @@ def _mode_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
             if m.id == chosen.modes[o.name]
             for field, value in m.decisions.items()
         }
-        for mode in op.modes:
+        for mode in (*op.modes, *op.dominated):
             for field, value in mode.decisions.items():
                 key = (op.base, field, value)
                 if key in seen or used.get(field) == value:
@@ -79,9 +79,7 @@ def _mode_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
 
 def _forced(problem: Problem, base: str, field: str, value: str) -> Problem:
     operations = tuple(
-        replace(o, modes=tuple(m for m in o.modes if m.decisions.get(field) == value))
-        if o.base == base
-        else o
+        replace(o, modes=tuple(m for m in (*o.modes, *o.dominated) if m.decisions.get(field) == value)) if o.base == base else o
         for o in problem.operations
     )
     return replace(problem, operations=operations)
@@ -98,9 +96,7 @@ def _region_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
             if used == {region} or (buffer.tensor, region) in seen:
                 continue
             seen.add((buffer.tensor, region))
-            forced = tuple(
-                replace(b, regions=(region,)) if b.tensor == buffer.tensor else b for b in problem.buffers
-            )
+            forced = tuple(replace(b, regions=(region,)) if b.tensor == buffer.tensor else b for b in problem.buffers)
             op = buffer.writers[0].partition("[")[0]
             yield Variant(op, REGION, region, replace(problem, buffers=forced))
 
@@ -114,9 +110,7 @@ def _illegal(problem: Problem) -> Iterator[tuple[str, str, str, Alternative]]:
                 seen.add(key)
                 yield (
                     *key,
-                    Alternative(
-                        value=i.value, makespan_cycles=None, status="illegal", rule=i.rule, message=i.message
-                    ),
+                    Alternative(value=i.value, makespan_cycles=None, status="illegal", rule=i.rule, message=i.message),
                 )
 
 
