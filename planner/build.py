@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from models.faults import Fault, FaultError, Finding
@@ -192,8 +192,9 @@ class _Builder:
 
     def _relabelled(self, op: ReshapeOp, old: TensorLayout) -> TensorLayout:
         levels = {level: getattr(op, level) for level in reshape.LEVELS}
-        given = {level: parse(value, self.scope) for level, value in levels.items() if value is not None}
-        return replace(old, name=op.name, **given)
+        new = {level: getattr(old, level) if v is None else parse(v, self.scope) for level, v in levels.items()}
+        chip, cluster, slice_, lane, element = (new[level] for level in reshape.LEVELS)
+        return TensorLayout(op.name, old.memory, old.dtype, element, chip, cluster, slice_, lane, old.pad)
 
     # Faults -----------------------------------------------------------------------------------------------
 

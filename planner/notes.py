@@ -26,13 +26,18 @@ def _choices(plan: Plan) -> Iterator[tuple[str, str, Decision]]:
 
 
 def _overlaps(plan: Plan) -> Iterator[Note]:
-    transfers = [o for o in plan.ops if o.kind == "dma"]
-    for transfer in transfers:
+    """Transfers that run while a pass runs, iterations of one pass taken together."""
+    for transfer in (o for o in plan.ops if o.kind == "dma"):
+        together: dict[str, list[PlannedOp]] = {}
         for other in plan.ops:
-            shared = min(transfer.end, other.end) - max(transfer.start, other.start)
-            if other.kind == "pass" and shared > 0:
-                text = f"{transfer.name} overlaps {other.name} ({' and '.join(other.contexts)}) for {shared:,} cycles"
-                yield Note(topic="overlap", text=text, cycles=shared)
+            if other.kind == "pass" and _overlap(transfer, other):
+                together.setdefault(other.base, []).append(other)
+        for base, passes in together.items():
+            cycles = sum(_overlap(transfer, p) for p in passes)
+            held = " and ".join(dict.fromkeys(c for p in passes for c in p.contexts))
+            times = f", {len(passes)} iterations," if passes[0].iteration else ""
+            text = f"{transfer.name} overlaps {base} ({held}){times} for {cycles:,} cycles"
+            yield Note(topic="overlap", text=text, cycles=cycles)
 
 
 def _staging(plan: Plan) -> Iterator[Note]:
@@ -67,7 +72,8 @@ def _gains(plan: Plan) -> Iterator[Note]:
                 continue
             lost = other.makespan_cycles - plan.makespan_cycles
             if lost > 0:
-                text = f"{op}.{field} = {other.value} would take {other.makespan_cycles:,} cycles, {lost:,} more ({other.status})"
+                cost = f"{other.makespan_cycles:,} cycles, {lost:,} more ({other.status})"
+                text = f"{op}.{field} = {other.value} would take {cost}"
                 yield Note(topic="choice", text=text, cycles=lost)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from models.graph import Problem
+from models.graph import Operation, Problem
 from models.plan import Alternative
 from planner.assemble import places_in_use
 from planner.choices import BUFFERS, REGION, Choices, in_place_edges
@@ -78,11 +78,11 @@ def _mode_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
 
 
 def _forced(problem: Problem, base: str, field: str, value: str) -> Problem:
-    operations = tuple(
-        replace(o, modes=tuple(m for m in (*o.modes, *o.dominated) if m.decisions.get(field) == value)) if o.base == base else o
-        for o in problem.operations
-    )
-    return replace(problem, operations=operations)
+    def only(op: Operation) -> Operation:
+        left = tuple(m for m in (*op.modes, *op.dominated) if m.decisions.get(field) == value)
+        return replace(op, modes=left) if op.base == base else op
+
+    return replace(problem, operations=tuple(only(o) for o in problem.operations))
 
 
 def _region_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
