@@ -127,8 +127,9 @@ def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> lis
         return out
     time = None if step.slice is None or step.time == AUTO else context.parse(step.time)
     stated = None if time is None else replace(stream, slice=wanted, time=time)
-    for kind, finding in switch_moves.reasons(context.ground, stream, wanted, time).items():
-        if isinstance(step.config, SwitchConfig) and step.config.kind != kind:
+    fixed = step.config if isinstance(step.config, SwitchConfig) else None
+    for kind, finding in switch_moves.reasons(context.ground, stream, wanted, time, fixed=fixed).items():
+        if fixed is not None and fixed.kind != kind:
             continue
         grown = trail.after(index, step.step, Outcome((finding,)), fallback=stated)
         out.append(grown.decided("switch", kind))
