@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from simulator import checks_contexts, checks_hazards, checks_memory, checks_plan, checks_settings, checks_times
+from simulator import (
+    checks_contexts,
+    checks_engines,
+    checks_hazards,
+    checks_memory,
+    checks_plan,
+    checks_settings,
+    checks_times,
+)
 from simulator.bench import Bench
 from simulator.facts import Broken, Facts
 
@@ -20,6 +28,7 @@ CHECKS: dict[str, Check] = {
     **checks_hazards.CHECKS,
     **checks_memory.CHECKS,
     **checks_settings.CHECKS,
+    **checks_engines.CHECKS,
 }
 """One check per rule id; several rules may come out of one look at the plan."""
 

@@ -3,57 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from models.dtypes import DTYPES
-from models.plan import PlannedOp, Stage
+from models.plan import Stage
 from simulator.bench import Run
 from simulator.engines.fetch import read_bytes_of, walk_steps
 from simulator.engines.snoop import custom, expand, regular
 from simulator.engines.walks import entry_walk, merged, run_elements
 from simulator.facts import Broken, Facts
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A stage in its program, with the stage before it and an operation that runs the program."""
-
-    facts: Facts
-    stage: Stage
-    before: Stage | None
-    op: PlannedOp
-
-    @property
-    def main(self) -> bool:
-        """Whether the operation runs in the Main context."""
-        return "main" in self.op.contexts
-
-    @property
-    def flit_bytes(self) -> int:
-        """Bytes of a flit."""
-        return self.facts.plan.hardware.geometry.flit_bytes
-
-    def size(self, text: str) -> int:
-        """Positions of a mapping."""
-        return self.facts.bench.layouts.size(text)
-
+from simulator.memories import Walk
+from simulator.places import Place, places
+from simulator.values import Bits
 
 Derived = Iterator[tuple[str, Any]]
-
-
-def places(facts: Facts) -> Iterator[Place]:
-    """Every stage of every program in use, once."""
-    seen: set[str] = set()
-    for op in facts.plan.ops:
-        stages = facts.plan.programs.get(op.program, ())
-        if op.kind == "bitmap_load" or op.program in seen:
-            continue
-        seen.add(op.program)
-        for i, stage in enumerate(stages):
-            yield Place(facts, stage, stages[i - 1] if i else None, op)
 
 
 def settings_mismatch(facts: Facts) -> Iterator[Broken]:
@@ -95,7 +60,7 @@ def _switches(facts: Facts) -> Iterator[Place]:
     return (p for p in places(facts) if p.stage.step == "switch" and p.before is not None)
 
 
-def own_bitmap(place: Place) -> Any:
+def own_bitmap(place: Place) -> Bits:
     """The bitmap by enumeration."""
     config, before = place.stage.settings["config"], place.before
     assert before is not None
@@ -133,7 +98,7 @@ def _fetch(place: Place) -> Derived:
     yield "entries", _texts((*time, *packet))
 
 
-def _texts(walk: Any) -> list[str]:
+def _texts(walk: Walk) -> list[str]:
     return [f"{size}:{stride}" for size, stride in merged(walk)] or ["1:1"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from models.plan import Values
 from simulator.bench import Bench
 from simulator.inputs import declared_shape, named_axes
 from simulator.layouts import numbered
-from simulator.named import Named
+from simulator.named import Named, Numbers
 from simulator.values import decode
 
 _MANTISSA_BITS = {"f32": 23, "bf16": 7, "f8e4m3": 3, "f8e5m2": 2, "f4e2m1": 1}
@@ -42,7 +40,7 @@ def compare_output(bench: Bench, name: str, wanted: Named | None) -> Values:
     return _verdict(found, expected, error, lost, tensor.dtype)
 
 
-def _verdict(found: Any, expected: Any, error: Any, lost: NDArray[np.bool_], dtype: str) -> Values:
+def _verdict(found: Numbers, expected: Numbers, error: Numbers | None, lost: NDArray[np.bool_], dtype: str) -> Values:
     with np.errstate(all="ignore"):
         off = np.abs(found.astype(np.float64) - expected.astype(np.float64))
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from models.kernel import DmaOp, PassOp, Tile
 from models.plan import MemoryEntry, Plan, PlannedOp
@@ -95,10 +96,10 @@ class Facts:
         """Who writes an instance."""
         return self._accesses(lambda traffic: traffic.writes)
 
-    def _accesses(self, names: object) -> dict[str, list[Access]]:
+    def _accesses(self, names: Callable[[Traffic], tuple[str, ...]]) -> dict[str, list[Access]]:
         out: dict[str, list[Access]] = defaultdict(list)
         for op in self.plan.ops:
-            for name in names(self.traffic[op.name]):  # type: ignore[operator]
+            for name in names(self.traffic[op.name]):
                 out[self.root(op.uses.get(name, name))].append(Access(op, self._span(op, name)))
         return out
 
@@ -155,7 +156,7 @@ class Facts:
         """Neighbours in one context, and a bitmap load with the pass it is for."""
         for resource in ("main", "sub", "dma", "vector"):
             users = sorted((o for o in self.plan.ops if resource in o.contexts), key=lambda o: (o.start, o.end))
-            yield from ((a.name, b.name) for a, b in zip(users, users[1:], strict=False))
+            yield from ((a.name, b.name) for a, b in pairwise(users))
         for load in (o for o in self.plan.ops if o.kind == "bitmap_load"):
             yield from ((load.name, o.name) for o in self.plan.ops if o.bitmap == load.bitmap and o is not load)
 

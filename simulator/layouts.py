@@ -180,7 +180,9 @@ def swapped(expr: Mapping, swaps: Swaps | None) -> Mapping:
 def _whole(parts: Parts) -> Identity:
     found = tensor_cells(parts)
     dimensions = found.kind.ndim
-    index = {name: (lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape)),) for name, at in found.index.items()}
+    index: dict[str, tuple[Ints, ...]] = {}
+    for name, at in found.index.items():
+        index[name] = (lean(at.reshape((1,) * (dimensions - at.ndim) + at.shape)),)
     return Identity(lean(found.kind), index)
 
 
@@ -212,7 +214,7 @@ def _apart(outside: Parts, inside: Parts) -> bool:
         met = partial(side)
         if met.out_of_bounds is not None:
             return False
-        found = {base for base, _ in met.reads if axis_names(base) and not isinstance(base, Axis)}
+        found: set[Mapping] = {b for b, _ in met.reads if axis_names(b) and not isinstance(b, Axis)}
         if any(isinstance(n, Pair | Pad | Resize) for base in found for n in list(nodes(base))[1:]):
             return False
         bases.append(found)
@@ -279,7 +281,7 @@ class Catalogue:
     def at(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         """The positions of numbered cells."""
         if self.known is None:
-            return self.table[numbers]
+            return np.asarray(self.table[numbers])
         if len(self.known) == 0:
             return np.full(numbers.shape, -1, dtype=np.int32)
         near = np.minimum(np.searchsorted(self.known, numbers), len(self.known) - 1)

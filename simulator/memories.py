@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from models.dtypes import DTYPES
 from simulator.values import CONTAINER, Bits, Raw
 
+Ints = NDArray[np.int64]
 Walk = tuple[tuple[int, int], ...]
 """Sequencer entries (size, stride in elements), outermost first."""
 
@@ -124,7 +125,7 @@ class ByteMemory:
         self.poison[:, :slices, address:end] = (mask[:, 0::2] | (mask[:, 1::2] << 1)).reshape(shape)
 
 
-def _poison_of(dtype: str) -> Any:
+def _poison_of(dtype: str) -> np.generic:
     width = DTYPES[dtype].bits // 8
     return CONTAINER[dtype](int.from_bytes(bytes([_POISON_BYTE]) * width, "little"))
 
@@ -148,22 +149,22 @@ class TensorRegisters:
     def store(self, row: int, lanes: int, block: Block) -> None:
         """Places flits [units, lanes, flits, elements]: flit f in bank f % 2, logical row f // 2 from `row` on."""
         units, _, flits, elements = block.raw.shape
-        place = self._place(row, lanes, flits)
+        lane, bank, line = self._place(row, lanes, flits)
         width = block.raw.dtype.itemsize
-        data = self.data.view(_ROW_CONTAINER[width])
-        data[:units, *place, :elements] = block.raw.view(_ROW_CONTAINER[width])
-        poison = self.poison[..., ::width]
-        poison[:units, *place, :elements] = False if block.poison is None else block.poison
+        data, poison = self.data.view(_ROW_CONTAINER[width]), self.poison[..., ::width]
+        data[:units, lane, bank, line, :elements] = block.raw.view(_ROW_CONTAINER[width])
+        poison[:units, lane, bank, line, :elements] = False if block.poison is None else block.poison
 
     def load(self, row: int, lanes: int, flits: int, elements: int, container: type[np.generic], units: int) -> Block:
         """Reads the flits of every lane back: [units, lanes, flits, elements]."""
-        place = self._place(row, lanes, flits)
+        lane, bank, line = self._place(row, lanes, flits)
         width = np.dtype(container).itemsize
-        raw = self.data.view(_ROW_CONTAINER[width])[:units, *place, :elements].view(container)
-        poison = self.poison[..., ::width][:units, *place, :elements]
-        return Block(raw, poison if poison.any() else None)
+        data, poison = self.data.view(_ROW_CONTAINER[width]), self.poison[..., ::width]
+        raw = data[:units, lane, bank, line, :elements].view(container)
+        mask = poison[:units, lane, bank, line, :elements]
+        return Block(raw, mask if mask.any() else None)
 
-    def _place(self, row: int, lanes: int, flits: int) -> tuple[NDArray[np.int64], ...]:
+    def _place(self, row: int, lanes: int, flits: int) -> tuple[Ints, Ints, Ints]:
         """Physical lane, bank and row of every [lane, flit]."""
         share = self.lanes // lanes
         lane, flit = np.arange(lanes)[:, None], np.arange(flits)[None, :]

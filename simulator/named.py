@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,7 +81,7 @@ def cast(value: Named, dtype: str) -> Named:
     return spread(value, turned, dtype)
 
 
-def spread(value: Named, function: Any, dtype: str) -> Named:
+def spread(value: Named, function: Callable[[Numbers], Numbers], dtype: str) -> Named:
     """Applies a monotone function; the error is how far it moves at the ends of the interval."""
     values = function(value.values)
     if value.error is None:

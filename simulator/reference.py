@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from models.kernel import DmaOp, Kernel, LoopOp, Op, PassOp, Place, ReshapeOp, Step, Tile
+from models.vector_ops import Operand
 from simulator.linear import digit_of, evaluate
 from simulator.named import Named, cast, contract, from_raw
-from simulator.reference_vector import apply
+from simulator.reference_vector import Look, apply
 from simulator.values import Raw
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -72,11 +72,10 @@ class Reference:
             whole = replace(value, values=np.zeros(shape, value.values.dtype), picks={}, error=error)
         number = digit.value(np.arange(size))
         into = np.flatnonzero((number >= start) & (number < start + place.length))
-        where = (*(slice(None),) * at, into)
-        value = value.aligned(whole.axes)
-        whole.values[where] = value.values
+        value, at = value.aligned(whole.axes), whole.axes.index(digit.axis)
+        np.moveaxis(whole.values, at, 0)[into] = np.moveaxis(value.values, at, 0)
         if whole.error is not None and value.error is not None:
-            whole.error[where] = value.error
+            np.moveaxis(whole.error, at, 0)[into] = np.moveaxis(value.error, at, 0)
         self.tensors[place.tensor] = whole
 
     def _dma(self, op: DmaOp, variables: Mapping[str, int]) -> None:
@@ -131,10 +130,12 @@ class Reference:
             return cast(replace(value, values=kept_sign), step.cast)
         return value
 
-    def _look(self, value: Named, stash: list[Named]) -> Any:
-        def look(operand: Any) -> Named:
+    def _look(self, value: Named, stash: list[Named]) -> Look:
+        def look(operand: Operand | None) -> Named:
             if operand == "stash":
                 return stash[0]
+            if operand is None:
+                raise LookupError("an op has no operand")
             if not isinstance(operand, str):
                 number = np.float32(operand) if value.dtype == "f32" else np.int64(operand)
                 wide = np.float64 if value.dtype == "f32" else np.int64

@@ -101,7 +101,8 @@ def to_i32(values: F32) -> I32:
     wide = values.astype(np.float64)
     rounded = np.sign(wide) * np.floor(np.abs(wide) + 0.5)
     low, high = integer_range("i32")
-    return np.nan_to_num(np.clip(rounded, low, high), nan=0.0).astype(np.int64).astype(np.int32)
+    whole: I32 = np.nan_to_num(np.clip(rounded, low, high), nan=0.0).astype(np.int64).astype(np.int32)
+    return whole
 
 
 def convert(raw: Raw, dtype: str, wanted: str) -> Raw:
@@ -118,13 +119,13 @@ def is_nan(raw: Raw, dtype: str) -> Bits:
     """Where a bit pattern is not a number."""
     if not DTYPES[dtype].is_float:
         return np.zeros(raw.shape, dtype=np.bool_)
-    return np.isnan(decode(raw, dtype))
+    return np.asarray(np.isnan(decode(raw, dtype)))
 
 
 def _table(dtype: str) -> F32:
     bits = DTYPES[dtype].bits
     patterns = np.arange(1 << 8, dtype=np.uint8) & np.uint8((1 << bits) - 1)
-    return patterns.view(_NARROW_FLOATS[dtype]).astype(np.float32)
+    return np.asarray(patterns.view(_NARROW_FLOATS[dtype]).astype(np.float32))
 
 
 def _encode_f32(values: F32) -> Raw:

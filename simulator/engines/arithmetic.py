@@ -6,6 +6,7 @@ float32 results carry no subnormals; transcendental functions are computed in fl
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import erf
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,7 @@ def _bits(function: Binary) -> Binary:
 
 
 def _erf(a: Numbers) -> Numbers:
-    from math import erf
-
-    return np.vectorize(erf, otypes=[np.float64])(a)
+    return np.asarray(np.vectorize(erf, otypes=[np.float64])(a))
 
 
 UNARY: dict[str, Callable[[Numbers], F32]] = {

@@ -22,7 +22,7 @@ def _even_bits(dtype: str) -> int:
     return {"i5": 4, "i9": 8}.get(dtype, DTYPES[dtype].bits)
 
 
-def collect(run: Run, stage: Stage, flow: Flow) -> Flow:
+def collect(run: Run, _stage: Stage, flow: Flow) -> Flow:
     """[units, Time, Packet] to [units, Time x flits, one flit]."""
     per_flit = flit_elements(run, flow.dtype)
     flits = -(-flow.packet // per_flit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +11,7 @@ from simulator import claims
 from simulator.bench import Run, spatial
 from simulator.engines.fetch import walk_steps
 from simulator.engines.walks import entry_walk
+from simulator.layouts import Identity
 from simulator.memories import Block, Walk, walk_offsets
 from simulator.streams import Flow, kept_packet
 from simulator.values import convert, decode, encode
@@ -91,7 +90,7 @@ def _check(run: Run, stage: Stage, name: str, live: Flow, base: int, walk: Walk)
     claims.compare(run, "commit", moved, wanted.only(live.cells.index))
 
 
-def _from_tile(run: Run, stage: Stage, name: str, live: Flow, inner: tuple[str, str]) -> Any:
+def _from_tile(run: Run, stage: Stage, name: str, live: Flow, inner: tuple[str, str]) -> Identity:
     """The stream's cells with their true index: a pass counts from the tile's start, the destination does not."""
     tile = run.tile(name)
     if tile is None:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from models.cells import LIVE, Cells
 from models.dtypes import DTYPES
-from models.plan import Stage
+from models.plan import MemoryEntry, Stage
 from simulator import claims
 from simulator.bench import Run, spatial
 from simulator.engines.collect import flit_elements
 from simulator.engines.register_files import STORED_AS, stored_container
 from simulator.engines.walks import entry_walk
-from simulator.layouts import Identity
-from simulator.memories import walk_offsets
+from simulator.layouts import Identity, Ints
+from simulator.memories import Walk, walk_offsets
 from simulator.streams import Flow
 from simulator.values import Bits, decode
 
@@ -63,7 +63,7 @@ def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
 
     stream = paired(flow.raw)
     poison = None if flow.poison is None else paired(flow.poison)
-    weights, weights_poison = _walked(run, stage, entry, flow, stream.shape[0])
+    weights, weights_poison = _walked(run, stage, entry, stream.shape[0])
     cells = _joined(run, stage, entry, flow.cells.moved(paired))
     return Products(decode(stream, flow.dtype), poison, weights, weights_poison, cells, time)
 
@@ -86,12 +86,12 @@ def _paired(part: NDArray[Any], flow: Flow, pack: int, repeats: int) -> NDArray[
     return part.repeat(repeats, axis=1) if repeats > 1 and part.shape[1] > 1 else part
 
 
-def _walked(run: Run, stage: Stage, entry: Any, flow: Flow, units: int) -> tuple[NDArray[Any], Bits | None]:
+def _walked(run: Run, stage: Stage, entry: MemoryEntry, units: int) -> tuple[NDArray[Any], Bits | None]:
     """The TRF sequencer: the lane's element, row by row and bank by bank, along the walk of OutTime and OutPacket."""
     lanes, size = run.layouts.size(entry.lane), run.layouts.size(entry.element)
     per_flit = flit_elements(run, entry.dtype)
     container = stored_container(entry.dtype)
-    block = run.bench.memories.trf.load(entry.row, lanes, -(-size // per_flit), per_flit, container, units)
+    block = run.bench.memories.trf.load(entry.row or 0, lanes, -(-size // per_flit), per_flit, container, units)
     stored = STORED_AS.get(entry.dtype, entry.dtype)
     weights = decode(block.raw, stored).reshape(units, lanes, -1)
     time, packet = entry_walk(stage.settings, "trf_time"), entry_walk(stage.settings, "trf_packet")
@@ -103,7 +103,7 @@ def _walked(run: Run, stage: Stage, entry: Any, flow: Flow, units: int) -> tuple
     return _view(weights, time, packet), poison
 
 
-def _view(values: NDArray[Any], time: Any, packet: Any) -> NDArray[Any]:
+def _view(values: NDArray[Any], time: Walk, packet: Walk) -> NDArray[Any]:
     """The walk as a view: nothing is copied, a broadcast has stride 0. Time entries stay apart."""
     values = np.ascontiguousarray(values)
     width = values.itemsize
@@ -112,7 +112,7 @@ def _view(values: NDArray[Any], time: Any, packet: Any) -> NDArray[Any]:
     return as_strided(values, (*values.shape[:2], *sizes), (*values.strides[:2], *strides))
 
 
-def _joined(run: Run, stage: Stage, entry: Any, stream: Identity) -> Identity:
+def _joined(run: Run, stage: Stage, entry: MemoryEntry, stream: Identity) -> Identity:
     """Checks that both factors of every product stand at one cell of their common axes; gives the products' cells."""
     size = run.layouts.size(entry.element)
     time, packet = entry_walk(stage.settings, "trf_time"), entry_walk(stage.settings, "trf_packet")
@@ -188,7 +188,7 @@ def contract_time(run: Run, stage: Stage, sums: Sums, before: Stage) -> Sums:
     return Sums(values, poison, cells, sums.values.shape[2])
 
 
-def _accumulated(values: NDArray[Any], order: Any, starts: Any, count: int) -> NDArray[Any]:
+def _accumulated(values: NDArray[Any], order: Ints, starts: Ints, count: int) -> NDArray[Any]:
     """Sums per output step; equal groups in order are a plain reshape, which numpy adds faster."""
     size = len(order) // count
     if len(order) == count * size and np.array_equal(starts, np.arange(count) * size):
@@ -229,7 +229,7 @@ def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
     mode = str(stage.settings["mode"])
     wide = -(-columns // columns_out) * columns_out
 
-    def fold(part: NDArray[Any], fill: Any) -> NDArray[Any]:
+    def fold(part: NDArray[Any], fill: int) -> NDArray[Any]:
         if part.shape[1:] == (1, 1, 1):
             return part[:, 0]
         whole = np.broadcast_to(part, (part.shape[0], lanes, time, columns))
@@ -256,7 +256,7 @@ def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
     return Flow(dtype, raw, poison, cells, raw.shape[1])
 
 
-def _filled(part: NDArray[Any], size: int, fill: Any) -> NDArray[Any]:
+def _filled(part: NDArray[Any], size: int, fill: int) -> NDArray[Any]:
     if part.shape[-1] == size:
         return part
     out = np.full((*part.shape[:-1], size), fill, dtype=part.dtype)

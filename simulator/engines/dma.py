@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from simulator.bench import Run, spatial
 from simulator.layouts import Catalogue, Identity, numbered
 from simulator.linear import digit_of, evaluate
 from simulator.memories import Block, HbmTensor
+from simulator.values import Bits, Raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:
     shift = other if own is None else None
     swaps = pad_swaps(run, (name, partner))
     if entry is not None:
-        levels, rows = (*spatial(entry), entry.element), run.layouts.units.groups * run.layouts.size(entry.slice)
+        element, rows = entry.element, run.layouts.units.groups * run.layouts.size(entry.slice)
         cells = run.layouts.identity(spatial(entry), (entry.element,), shift, swaps)
         cells = cells.only(run.carried(entry.tensor, cells) | {a.name for a in swaps.values()})
         dtype = entry.dtype
@@ -65,9 +65,10 @@ def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:
         tensor = run.bench.plan.kernel.tensors.get(name)
         if tensor is None or name not in run.bench.memories.hbm:
             raise LookupError(f"`{name}` is neither in HBM nor in data memory")
-        levels, rows = (tensor.chip, tensor.element), run.layouts.size(tensor.chip)
-        cells, dtype = run.layouts.plain_identity(levels, shift, swaps), tensor.dtype
-    shape = (rows, run.layouts.size(levels[-1]))
+        element, rows = tensor.element, run.layouts.size(tensor.chip)
+        cells = run.layouts.plain_identity((tensor.chip, element), shift, swaps)
+        dtype = tensor.dtype
+    shape = (rows, run.layouts.size(element))
     if own is not None and not values:
         cells = _narrowed(run, name, cells, shape)
     block = _values(run, name, entry, shape) if values else None
@@ -163,7 +164,7 @@ def _deliver(run: Run, write: str, source: Side, at: NDArray[np.int32]) -> None:
     run.effects.append(into_dm)
 
 
-def _into_hbm(tensor: HbmTensor, at: NDArray[np.int32], taken: Any, mask: Any) -> None:
+def _into_hbm(tensor: HbmTensor, at: NDArray[np.int32], taken: Raw, mask: Bits) -> None:
     hit = at >= 0
     tensor.raw[hit] = taken[hit]
     tensor.poison[hit] = mask[hit]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from models.dtypes import DTYPES
 from models.hardware import Hardware
-from models.plan import Stage
+from models.plan import MemoryEntry, Stage
 from simulator.bench import Run
 from simulator.engines.walks import entry_walk, run_elements
 from simulator.layouts import Identity
@@ -68,13 +69,13 @@ def _powers(most: int) -> list[int]:
     return [1 << n for n in range(most.bit_length())]
 
 
-def _cells_at(run: Run, entry: Any, offsets: Any) -> Identity:
+def _cells_at(run: Run, entry: MemoryEntry, offsets: NDArray[np.int64]) -> Identity:
     """Which cell of the buffer stands at every step: its own mapping, read where the walk goes."""
     whole = run.cells_of(entry, (entry.element,))
     size = run.layouts.size(entry.element)
     inside = np.minimum(offsets, size - 1)
 
-    def move(part: Any) -> Any:
+    def move(part: NDArray[Any]) -> NDArray[Any]:
         return part[:, :, None] if part.shape[1] == 1 else part[:, inside]
 
     moved = whole.moved(move)
@@ -109,7 +110,7 @@ def adapt(run: Run, stage: Stage, flow: Flow) -> Flow:
     return flow.with_values(stage.dtype, convert(flow.raw, flow.dtype, stage.dtype), steps)
 
 
-def subtract_zero_point(run: Run, stage: Stage, flow: Flow) -> Flow:
+def subtract_zero_point(_run: Run, stage: Stage, flow: Flow) -> Flow:
     """Subtracts the zero point and widens to i5 or i9."""
     numbers = decode(flow.raw, flow.dtype) - int(stage.settings["zero_point"])
     return flow.with_values(stage.dtype, encode(numbers, stage.dtype), 0)

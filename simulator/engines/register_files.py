@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from models.plan import Stage
 from simulator import claims
 from simulator.bench import Run, spatial
 from simulator.memories import Block
-from simulator.streams import Flow
+from simulator.streams import Flow, Rearrange
 from simulator.values import CONTAINER, convert
 
 STORED_AS = {"i4": "i5", "i8": "i9"}
@@ -48,7 +49,7 @@ def _lane_counts(run: Run) -> list[int]:
     return [1 << n for n in range(most.bit_length()) if most % (1 << n) == 0]
 
 
-def _per_lane(time: int, packet: int, lanes: int) -> Any:
+def _per_lane(time: int, packet: int, lanes: int) -> Rearrange:
     """[units, Time, Packet] to [units, Lane, Element]."""
 
     def split(part: NDArray[Any]) -> NDArray[Any]:
@@ -84,6 +85,6 @@ def to_vrf(run: Run, stage: Stage, flow: Flow) -> Flow:
     return flow
 
 
-def stored_container(dtype: str) -> Any:
+def stored_container(dtype: str) -> type[np.generic]:
     """What one element of a TRF row is held in."""
     return CONTAINER[STORED_AS.get(dtype, dtype)]

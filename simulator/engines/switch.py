@@ -30,7 +30,7 @@ def switch(run: Run, stage: Stage, flow: Flow) -> Flow:
     sources = heard(hears, ring)
     if config["kind"] == "InterTranspose":
         return _own_steps_only(flow, sources, config, steps)
-    groups = _time_groups(config, flow.time)
+    groups = _time_groups(config)
     return _copied(flow, sources, groups, steps)
 
 
@@ -61,7 +61,7 @@ def heard(hears: Bits, ring: int) -> Copies:
     return out
 
 
-def _time_groups(config: dict[str, Any], time: int) -> int:
+def _time_groups(config: dict[str, Any]) -> int:
     """How many steps pass in slot order before the next source is heard: Broadcast01 alone groups time0."""
     return int(config.get("time0") or 1) if config["kind"] == "Broadcast01" else 1
 

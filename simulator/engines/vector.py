@@ -126,7 +126,7 @@ def _computed(flow: Flow, numbers: NDArray[Any], poison: Bits | None) -> Flow:
     return Flow(flow.dtype, np.ascontiguousarray(raw).view(np.uint32), mask, flow.cells, flow.time)
 
 
-def _operand(run: Run, flow: Flow, operand: Any, chain: Chain) -> Operand:
+def _operand(run: Run, flow: Flow, operand: object, chain: Chain) -> Operand:
     """A constant, the stash, or a VRF tensor read by axis; broadcasts to the flow."""
     if operand == "stash":
         if chain.stash is None:
@@ -135,7 +135,7 @@ def _operand(run: Run, flow: Flow, operand: Any, chain: Chain) -> Operand:
         return decode(chain.stash.raw, chain.stash.dtype), chain.stash.poison
     if isinstance(operand, str):
         return _from_vrf(run, flow, operand)
-    dtype = np.float32 if flow.dtype == "f32" else np.int32
+    dtype: type[np.generic] = np.float32 if flow.dtype == "f32" else np.int32
     return np.array(operand, dtype=dtype), None
 
 

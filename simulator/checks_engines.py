@@ -1,0 +1,311 @@
+"""Rules of the engines that a plan's programs show: order of steps, types, widths, strides, capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from models.dtypes import DTYPES
+from simulator.bench import Run
+from simulator.engines.walks import entry_walk, merged
+from simulator.facts import Broken, Facts
+from simulator.places import Place, places
+from simulator.values import integer_range
+
+_AFTER_COLLECT = {"to_trf", "to_vrf", "contract_outer", "cast", "transpose", "vector", "commit"}
+_STORES = {"cast", "transpose", "vector", "commit"}
+NEXT_STEPS: dict[str, set[str]] = {
+    "fetch": {"fetch_table_lookup", "fetch_cast", "fetch_zero_point_sub", "switch", "collect"},
+    "fetch_table_lookup": {"fetch_cast", "fetch_zero_point_sub", "switch", "collect"},
+    "fetch_cast": {"fetch_zero_point_sub", "switch", "collect"},
+    "fetch_zero_point_sub": {"switch", "collect"},
+    "switch": {"collect"},
+    "collect": _AFTER_COLLECT,
+    "contract_outer": {"contract_packet"},
+    "contract_packet": {"contract_time"},
+    "contract_time": {"contract_lane"},
+    "contract_lane": _STORES,
+    "vector": {"vector", "cast", "transpose", "to_vrf", "commit"},
+    "cast": {"transpose", "commit"},
+    "transpose": {"commit"},
+    "to_trf": set(),
+    "to_vrf": set(),
+    "commit": set(),
+}
+_FETCH_CASTS = {
+    ("i4", "i32"), ("i8", "i32"), ("i16", "i32"),
+    ("f8e4m3", "f32"), ("f8e5m2", "f32"), ("bf16", "f32"), ("f32", "bf16"),
+}  # fmt: skip
+_TABLES = {("f4e2m1", "f8e4m3"), ("f4e2m1", "f8e5m2"), ("f8e4m3", "bf16"), ("f8e5m2", "bf16")}
+_ZERO_POINTS = {("i4", "i5"), ("i8", "i9")}
+_CASTS = {
+    ("i32", "i4"), ("i32", "i8"), ("i32", "i16"), ("f32", "f8e5m2"), ("f32", "f8e4m3"), ("f32", "bf16"),
+}  # fmt: skip
+_FAMILY = {"i4": "i5", "i5": "i5", "i8": "i9", "i9": "i9", "f8e4m3": "f8e4m3", "f8e5m2": "f8e5m2", "bf16": "bf16"}
+_TRIMS = (8, 16, 24, 32)
+
+Found = Iterator[Broken]
+
+
+def _at(facts: Facts, *steps: str) -> Iterator[Place]:
+    return (p for p in places(facts) if p.stage.step in steps)
+
+
+def illegal_next_step(facts: Facts) -> Found:
+    """The table of legal next steps."""
+    for place in places(facts):
+        step = place.stage.step
+        if place.op.kind != "pass":
+            continue
+        if place.before is None:
+            if step != "fetch":
+                yield Broken("a pass begins with fetch", place.op.name, step, "fetch")
+        elif step not in NEXT_STEPS.get(place.before.step, set()):
+            legal = ", ".join(sorted(NEXT_STEPS.get(place.before.step, set()))) or "nothing"
+            yield Broken(f"`{step}` does not follow `{place.before.step}`", place.op.name, step, legal)
+
+
+def pass_without_store(facts: Facts) -> Found:
+    """A pass ends in a store."""
+    for op in facts.plan.ops:
+        stages = facts.plan.programs.get(op.program, ())
+        if op.kind == "pass" and stages and stages[-1].step not in ("to_trf", "to_vrf", "commit"):
+            yield Broken("the pass stores nothing", op.name, stages[-1].step, "to_trf, to_vrf or commit")
+
+
+def sub_context_step(facts: Facts) -> Found:
+    """Contraction and table look-up are Main only."""
+    for op in facts.plan.ops:
+        if op.kind != "pass" or "main" in op.contexts:
+            continue
+        for stage in facts.plan.programs.get(op.program, ()):
+            if stage.step.startswith("contract_") or stage.step == "fetch_table_lookup":
+                yield Broken(f"`{stage.step}` runs in Main only", op.name, "sub", "main")
+
+
+def sub_commit_cast(facts: Facts) -> Found:
+    """A commit cast is Main only."""
+    for place in _at(facts, "commit"):
+        if place.stage.settings.get("cast") and not place.main:
+            yield Broken("a commit cast runs in Main only", place.op.name, "sub", "main")
+
+
+def slice_count(facts: Facts) -> Found:
+    """64, 128 or 256 slices."""
+    geometry = facts.plan.hardware.geometry
+    legal = {geometry.slices_per_cluster >> n for n in range(geometry.slices_per_cluster.bit_length())}
+    for place in places(facts):
+        size = place.size(place.stage.slice)
+        if size < geometry.min_slices or size not in legal:
+            yield Broken(
+                f"`{place.stage.step}` has another number of slices",
+                place.op.name,
+                size,
+                f"{geometry.min_slices} to {geometry.slices_per_cluster}, a power of two",
+            )
+
+
+def cluster_count(facts: Facts) -> Found:
+    """One or two clusters."""
+    most = facts.plan.hardware.geometry.clusters_per_chip
+    for place in places(facts):
+        size = place.size(place.stage.cluster)
+        if size > most:
+            yield Broken(f"`{place.stage.step}` has too many clusters", place.op.name, size, f"at most {most}")
+
+
+def _walks(facts: Facts) -> Iterator[tuple[Place, list[tuple[int, int]]]]:
+    for place in _at(facts, "fetch", "commit"):
+        settings = place.stage.settings
+        yield place, merged((*entry_walk(settings, "time"), *entry_walk(settings, "packet")))
+
+
+def sequencer_entries(facts: Facts) -> Found:
+    """Entries of an access."""
+    most = facts.plan.hardware.sequencer.entries
+    for place, entries in _walks(facts):
+        if len(entries) > most:
+            yield Broken(
+                f"`{place.stage.step}` needs too many sequencer entries", place.op.name, len(entries), f"at most {most}"
+            )
+
+
+def innermost_stride(facts: Facts) -> Found:
+    """Neighbouring elements of a packet lie side by side, or are one element repeated."""
+    for place in _at(facts, "fetch", "commit"):
+        packet = [entry for entry in entry_walk(place.stage.settings, "packet") if entry[0] > 1]
+        if packet and packet[-1][1] not in (0, 1):
+            yield Broken(
+                f"the innermost stride of `{place.stage.step}` is neither 0 nor 1",
+                place.op.name,
+                packet[-1][1],
+                "0 or 1",
+            )
+
+
+def packet_alignment(facts: Facts) -> Found:
+    """Packets that enter Switch or Collect."""
+    unit = facts.plan.hardware.fetch.packet_alignment_bytes
+    for place in _at(facts, "switch", "collect"):
+        if place.before is not None and place.before.step != "switch":
+            bits = _travelling_bits(place.before.dtype) * place.size(place.before.packet)
+            if bits % (8 * unit):
+                yield Broken(
+                    f"the packet is no multiple of {unit} bytes",
+                    place.op.name,
+                    f"{bits / 8} bytes",
+                    f"a multiple of {unit}",
+                )
+
+
+def _travelling_bits(dtype: str) -> int:
+    return {"i5": 4, "i9": 8}.get(dtype, DTYPES[dtype].bits)
+
+
+def _types(step: str, legal: set[tuple[str, str]], *, same: bool) -> Callable[[Facts], Found]:
+    def check(facts: Facts) -> Found:
+        """Source and target types of a conversion."""
+        for place in _at(facts, step):
+            if place.before is None:
+                continue
+            found = (place.before.dtype, place.stage.dtype)
+            if found not in legal and not (same and found[0] == found[1]):
+                wanted = ", ".join(sorted(b for a, b in legal if a == found[0])) or "nothing"
+                yield Broken(f"`{step}` does not make {found[1]} of {found[0]}", place.op.name, found[1], wanted)
+
+    return check
+
+
+def zero_point_range(facts: Facts) -> Found:
+    """A zero point is a value of the source type."""
+    for place in _at(facts, "fetch_zero_point_sub"):
+        if place.before is not None:
+            low, high = integer_range(place.before.dtype)
+            point = int(place.stage.settings["zero_point"])
+            if not low <= point <= high:
+                yield Broken("the zero point is no value of the source type", place.op.name, point, f"{low} to {high}")
+
+
+def _stored(step: str, rule_types: tuple[str, ...]) -> Callable[[Facts], Found]:
+    def check(facts: Facts) -> Found:
+        """Types that a register file holds."""
+        for place in _at(facts, step):
+            if place.stage.dtype not in rule_types:
+                yield Broken(
+                    f"`{step}` stores no {place.stage.dtype}", place.op.name, place.stage.dtype, ", ".join(rule_types)
+                )
+
+    return check
+
+
+def multiplier_operands(facts: Facts) -> Found:
+    """Stream and TRF tensor are of one family."""
+    for place in _at(facts, "contract_outer"):
+        entry = Run(facts.bench, place.op).entry(str(place.stage.settings["with"]))
+        if entry is None or place.before is None:
+            continue
+        stream, weights = place.before.dtype, entry.dtype
+        if _FAMILY.get(stream) is None or _FAMILY.get(stream) != _FAMILY.get(weights):
+            yield Broken("these types do not multiply", place.op.name, f"{stream} x {weights}", "one family")
+
+
+def contract_packet_flits(facts: Facts) -> Found:
+    """One flit or two."""
+    most, flit = facts.plan.hardware.contraction.max_packet_flits, facts.plan.hardware.geometry.flit_bytes
+    for place in _at(facts, "contract_outer"):
+        if place.before is not None:
+            flits = place.size(place.stage.packet) * _travelling_bits(place.before.dtype) / (8 * flit)
+            if flits not in range(1, most + 1):
+                yield Broken("the packet has no whole flit or too many", place.op.name, flits, f"1 to {most}")
+
+
+def slot_capacity(facts: Facts) -> Found:
+    """Sums that run side by side fit the accumulator."""
+    unit = facts.plan.hardware.contraction
+    for op in facts.plan.ops:
+        stages = {stage.step: stage for stage in facts.plan.programs.get(op.program, ())}
+        if "contract_lane" not in stages or "contract_time" not in stages:
+            continue
+        inner = int(stages["contract_time"].settings.get("inner_time", 1))
+        size = facts.bench.layouts.size
+        entry = Run(facts.bench, op).entry(str(stages["contract_outer"].settings["with"]))
+        packet, lanes = size(stages["contract_time"].packet), size(entry.lane if entry else "1")
+        interleaved = stages["contract_lane"].settings["mode"] == "interleaved"
+        most = unit.interleaved_slots // packet if interleaved else unit.sequential_slots // lanes
+        if inner > most:
+            yield Broken("too many sums run side by side", op.name, inner, f"at most {most}")
+
+
+def commit_trim_width(facts: Facts) -> Found:
+    """8, 16, 24 or 32 bytes."""
+    for place in _at(facts, "commit"):
+        trim = int(place.stage.settings["trim_bytes"])
+        if trim not in _TRIMS:
+            yield Broken("a trim keeps 8, 16, 24 or 32 bytes", place.op.name, trim, "8, 16, 24 or 32")
+
+
+def commit_cast_types(facts: Facts) -> Found:
+    """The commit cast makes bf16 of f32."""
+    for place in _at(facts, "commit"):
+        cast = place.stage.settings.get("cast")
+        if cast and place.before is not None and (place.before.dtype, cast) != ("f32", "bf16"):
+            yield Broken(
+                "the commit cast makes bf16 of f32", place.op.name, f"{place.before.dtype} to {cast}", "f32 to bf16"
+            )
+
+
+def commit_cast_width(facts: Facts) -> Found:
+    """16 or 32 bytes before the commit cast."""
+    for place in _at(facts, "commit"):
+        trim = int(place.stage.settings["trim_bytes"])
+        if place.stage.settings.get("cast") and trim not in (16, 32):
+            yield Broken("the commit cast takes 16 or 32 bytes", place.op.name, trim, "16 or 32")
+
+
+def relu_needs_cast(facts: Facts) -> Found:
+    """ReLU belongs to the commit cast."""
+    for place in _at(facts, "commit"):
+        if place.stage.settings.get("relu") and not place.stage.settings.get("cast"):
+            yield Broken("ReLU without a commit cast", place.op.name, "relu", "cast: bf16")
+
+
+def commit_stride(facts: Facts) -> Found:
+    """Destinations are 8 bytes apart."""
+    unit = facts.plan.hardware.dm.alignment_bytes
+    for place in _at(facts, "commit"):
+        bits = DTYPES[place.stage.dtype].bits
+        for size, stride in entry_walk(place.stage.settings, "time"):
+            if size > 1 and stride * bits % (8 * unit):
+                yield Broken(
+                    f"a stride is no multiple of {unit} bytes",
+                    place.op.name,
+                    f"{stride * bits / 8} bytes",
+                    f"a multiple of {unit}",
+                )
+
+
+CHECKS: dict[str, Callable[[Facts], Found]] = {
+    "illegal_next_step": illegal_next_step,
+    "pass_without_store": pass_without_store,
+    "sub_context_step": sub_context_step,
+    "sub_commit_cast": sub_commit_cast,
+    "slice_count": slice_count,
+    "cluster_count": cluster_count,
+    "sequencer_entries": sequencer_entries,
+    "innermost_stride": innermost_stride,
+    "packet_alignment": packet_alignment,
+    "fetch_cast_types": _types("fetch_cast", _FETCH_CASTS, same=True),
+    "fetch_table_types": _types("fetch_table_lookup", _TABLES, same=False),
+    "zero_point_types": _types("fetch_zero_point_sub", _ZERO_POINTS, same=False),
+    "zero_point_range": zero_point_range,
+    "trf_dtype": _stored("to_trf", ("i4", "i5", "i8", "i9", "f8e4m3", "f8e5m2", "bf16")),
+    "vrf_dtype": _stored("to_vrf", ("i32", "f32")),
+    "multiplier_operands": multiplier_operands,
+    "contract_packet_flits": contract_packet_flits,
+    "slot_capacity": slot_capacity,
+    "cast_types": _types("cast", _CASTS, same=False),
+    "commit_trim_width": commit_trim_width,
+    "commit_cast_types": commit_cast_types,
+    "commit_cast_width": commit_cast_width,
+    "relu_needs_cast": relu_needs_cast,
+    "commit_stride": commit_stride,
+}
