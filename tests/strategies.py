@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from random import Random
 
 from hypothesis import strategies as st
 
 from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Padding, Pair, Resize, Stride, pair, terms
+from tests.planner.engines.switch_pairs import SwitchPair, switch_pair
 
 # --- mappings ---------------------------------------------------------------------------------------------
 
@@ -103,3 +105,11 @@ def dma_ends(draw: st.DrawFn) -> tuple[Mapping, tuple[Mapping, Mapping, Mapping]
     cluster: Mapping = draw(st.sampled_from((Pad(Broadcast(1), 2), Broadcast(2))))
     spread = Pad(over, 64) if over.size < 64 else over
     return pair(*draw(st.permutations(outside))), (pair(*rest), spread, cluster)
+
+
+# --- switch -----------------------------------------------------------------------------------------------
+
+
+def switch_pairs(mutate: bool = False) -> st.SearchStrategy[SwitchPair]:
+    """A switch input with a configuration and the output that it makes, or one with a digit of it mutated."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: switch_pair(Random(seed), mutate))

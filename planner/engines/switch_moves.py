@@ -182,7 +182,8 @@ def time0_values(kind: str, k1: int, k0: int, held: Lowered, out: Lowered, state
         if found is not None:
             found = [at >> k0 for at in found if at % (1 << k0) == 0]
     step = 1 << k1 if kind == "InterTranspose" else 1
-    return [n for n in (_cuts(held.time, size) if found is None else found) if n and size % (n * step) == 0]
+    # a part of Time that straddles its factors stands nowhere, and is looked for everywhere
+    return [n for n in found or _cuts(held.time, size) if n and size % (n * step) == 0]
 
 
 def _places(bit: Bit, time: Sequence[Digit | Free]) -> list[int] | None:
