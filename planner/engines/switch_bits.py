@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from models.digits import Cuttable, Digit, Factor, Factors, Free, as_terms, cut, cuttable, merge, open_factors
-from models.factors import equivalent, from_factors
+from models.factors import equivalent
 from models.lowering import lower
-from models.mapping import ONE, Axis, Mapping, Modulo, Pad, Padding, Stride, axis_names, nodes, pair
+from models.mapping import ONE, Axis, Broadcast, Mapping, Modulo, Pad, Padding, Stride, axis_names, nodes, pair
 from models.tidy import as_digit, chain, tidy
 
 
@@ -73,7 +73,7 @@ def lowered(slice_: Mapping, time: Mapping, *beside: Mapping) -> Lowered:
 
 
 def _time(factors: Factors) -> Cuttable:
-    return [p for f in merge(cuttable(factors)) for p in shrunk(f)]
+    return cuttable(merge(p for f in merge(cuttable(factors)) for p in shrunk(f)))
 
 
 def shrunk(factor: Factor) -> list[Digit | Free]:
@@ -90,12 +90,25 @@ def shrunk(factor: Factor) -> list[Digit | Free]:
     out: list[Digit | Free] = [Digit(Pad(ONE, pads, kind), 1, pads)] if pads > 1 else []
     if size == 1:
         return out
+    low, own, covered = as_digit(inner)
     whole = 1 << (inner.size - 1).bit_length()
-    if whole == inner.size and stride * size <= whole:
-        low, own, _ = as_digit(inner)
+    # what lies past the end of an axis is padding top as well, so `C # 4` and C are one base, whoever reads it
+    runs_off = kind is Padding.TOP and isinstance(low, Axis | Pad) and own * covered == low.size
+    if runs_off or (whole == inner.size and stride * size <= whole):
         return [*out, *shrunk(Digit(low, own * stride, size))]
     # how far the padding was written to does not matter: nothing beyond `whole` is read any more
     return [*out, Digit(Pad(inner, max(whole, stride * size), kind), stride, size)]
+
+
+def digit_term(factor: Digit | Free) -> Mapping:
+    """A factor as an expression whose digits add up with the others of its base: `C # 4 / 2`, never `C = 2`."""
+    if isinstance(factor, Free):
+        return Broadcast(factor.size)
+    base, step = factor.base, factor.stride * factor.size
+    if base.size % step:
+        whole = 1 << (base.size - 1).bit_length()
+        base = Pad(base, whole if whole % step == 0 else -(-base.size // step) * step)
+    return tidy(Modulo(Stride(base, factor.stride), factor.size))
 
 
 def _bits(factors: Factors) -> tuple[Bit, ...]:
@@ -168,8 +181,8 @@ def bit_mapping(bits: Sequence[Bit]) -> Mapping:
 
 def _term(bit: Bit) -> Mapping:
     if bit.base is not None:
-        return from_factors((Digit(bit.base, bit.stride, 2),))
-    return from_factors((Free(2),)) if bit.kind is None else Pad(ONE, 2, bit.kind)
+        return digit_term(Digit(bit.base, bit.stride, 2))
+    return Broadcast(2) if bit.kind is None else Pad(ONE, 2, bit.kind)
 
 
 def live_count(e: Mapping) -> int:

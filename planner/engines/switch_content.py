@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from models.digits import Digit, Factor, Free
-from models.factors import from_factors
 from models.layout import Stream
 from models.mapping import ONE, Axis, Mapping, Pad
 from models.tidy import as_digit
-from planner.engines.switch_bits import Bit, Lowered, joined
+from planner.engines.switch_bits import Bit, Lowered, digit_term, joined
 from planner.engines.switch_custom import plan_slices
 from planner.engines.switch_moved import shortest
 from planner.engines.switch_slots import lowered_output
@@ -82,7 +81,7 @@ def natural_time(stream: Stream, out_slice: Mapping) -> Mapping | None:
         pieces = _without(factor, slots)
         if pieces is None:
             return None
-        kept += [from_factors((p,)) for p in pieces]
+        kept += [digit_term(p) for p in pieces]
     return joined(*kept, *(shortest(item) for item in plan_slices(stream, out_slice).leaving))
 
 

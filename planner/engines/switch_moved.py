@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from models.digits import Digit, Free, Padded, cut, size_of, whole
+from models.digits import Digit, Free, cut, size_of
 from models.factors import equivalent, from_factors
 from models.mapping import ONE, Mapping, Pad, Resize, axis_names
 from models.tidy import as_digit
-from planner.engines.switch_bits import Bit, cut_at, live_count
+from planner.engines.switch_bits import Bit, cut_at, digit_term, live_count
 from planner.engines.switch_routing import Moved
 
 Flat = tuple[Digit | Free, ...]
@@ -26,7 +26,7 @@ class Leaving:
     @property
     def mapping(self) -> Mapping:
         """The factor as an expression."""
-        return from_factors((self.factor,))
+        return digit_term(self.factor)
 
     @property
     def needed(self) -> int:
@@ -66,8 +66,8 @@ def _with_padding(items: list[Leaving]) -> list[Leaving]:
             out.append(item)
             continue
         size = last.factor.size * item.factor.size
-        padded = Padded((item.factor,), size, last.factor.base.kind)
-        out[-1] = Leaving(whole(padded), (*last.bits, *item.bits))
+        padded = Pad(digit_term(item.factor), size, last.factor.base.kind)
+        out[-1] = Leaving(Digit(padded, 1, size), (*last.bits, *item.bits))
     return out
 
 
@@ -176,11 +176,9 @@ def _stands_in(item: Leaving, time: Flat) -> bool:
 
 def shortest(item: Leaving) -> Mapping:
     """What of an item must stand in Time at least."""
-    if item.needed == item.factor.size:
-        return item.mapping
-    if item.needed == 1:
+    if item.needed == 1 or isinstance(item.factor, Free):
         return ONE
-    base = item.factor.base if isinstance(item.factor, Digit) else ONE
-    if isinstance(base, Pad) and item.factor == Digit(base, 1, base.n) and item.needed == base.inner.size:
-        return base.inner
-    return Resize(item.mapping, item.needed)
+    base = item.factor.base.inner if isinstance(item.factor.base, Pad) else item.factor.base
+    if item.factor.stride == 1 and item.needed == base.size:
+        return base
+    return item.mapping if item.needed == item.factor.size else Resize(item.mapping, item.needed)
