@@ -98,6 +98,29 @@ class Vector(_Group):
     vcg_filter_entries: int = Field(ge=1)
 
 
+class Transpose(_Group):
+    """Transpose engine: limits by element bits; a dual size of 0 means that there is no dual packing."""
+
+    bits4_valid_size: int = Field(ge=1)
+    bits4_dual_valid_size: int = Field(ge=0)
+    bits4_max_in_rows: int = Field(ge=1)
+    bits4_min_in_cols: int = Field(ge=1)
+    bits8_valid_size: int = Field(ge=1)
+    bits8_dual_valid_size: int = Field(ge=0)
+    bits8_max_in_rows: int = Field(ge=1)
+    bits8_min_in_cols: int = Field(ge=1)
+    bits16_valid_size: int = Field(ge=1)
+    bits16_dual_valid_size: int = Field(ge=0)
+    bits16_max_in_rows: int = Field(ge=1)
+    bits16_min_in_cols: int = Field(ge=1)
+    bits32_valid_size: int = Field(ge=1)
+    bits32_dual_valid_size: int = Field(ge=0)
+    bits32_max_in_rows: int = Field(ge=1)
+    bits32_min_in_cols: int = Field(ge=1)
+    max_in_cols: int = Field(ge=1)
+    double_buffered_in_cols: int = Field(ge=0)
+
+
 class Passes(_Group):
     """What a trip through the Tensor Unit takes beside its largest step count."""
 
@@ -168,6 +191,7 @@ class Hardware(_Group):
     switch: Switch
     contraction: Contraction
     vector: Vector
+    transpose: Transpose
     passes: Passes
     kernel: Kernel
     dma: DMA
