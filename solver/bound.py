@@ -1,6 +1,6 @@
-"""Lower bound of the makespan in plain Python: longest path, and one machine per resource with heads and tails.
+"""Lower bound of the makespan in plain Python: longest path, and machines with heads and tails.
 
-Heads and tails are recursive: before an operation starts, every resource has served all its ancestors. One machine with
+Heads and tails are recursive: before an operation starts, every machine has served all its ancestors. One machine with
 heads and tails is bounded by Jackson's preemptive schedule.
 """
 
@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from models.graph import DMA, MAIN, RESOURCES, SUB, Mode, Operation
+from models.graph import DMA, MAIN, SUB, Mode, Operation
 from solver.index import Index
+from solver.machines import machines
 
 RECURSIVE_UP_TO = 800
 """Operations up to which ancestors' load is counted per operation (its cost grows with the square)."""
@@ -55,11 +56,16 @@ def bound(index: Index) -> Bound:
     """Heads, tails and the bound; optional operations count as absent, so it holds for every choice."""
     present = [n for n in index.order or () if index.ops[n].requires is None]
     frame = index.hardware.kernel
-    heads = _heads(index, present, frame.first_start_cycles, forward=True)
-    tails = _heads(index, present[::-1], 0, forward=False)
+    units = machines(index)
+    on: dict[str, list[int]] = defaultdict(list)
+    for k, machine in enumerate(units):
+        for name in machine:
+            on[name].append(k)
+    heads = _heads(index, present, on, frame.first_start_cycles, forward=True)
+    tails = _heads(index, present[::-1], on, 0, forward=False)
     best = max((heads[n] + index.min_cycles(n) + tails[n] for n in present), default=frame.first_start_cycles)
-    for resource in RESOURCES:
-        best = max(best, preemptive((heads[n], w, tails[n]) for n in present if (w := _work(index.ops[n], {resource}))))
+    for machine in units if index.order else ():
+        best = max(best, preemptive((heads[n], w, tails[n]) for n, w in machine.items() if w))
     for pair in ({MAIN, SUB}, {SUB, DMA}, {MAIN, DMA}):
         best = max(best, _shared([(heads[n], w, tails[n]) for n in present if (w := _work(index.ops[n], pair))]))
     return Bound(heads, tails, best + frame.final_sync_cycles)
@@ -81,10 +87,10 @@ def _shared(jobs: list[Job]) -> int:
     return min(h for h, _, _ in jobs) + -(-sum(w for _, w, _ in jobs) // 2) + min(t for _, _, t in jobs)
 
 
-def _heads(index: Index, order: list[str], first: int, *, forward: bool) -> dict[str, int]:
+def _heads(index: Index, order: list[str], on: Mapping[str, list[int]], first: int, *, forward: bool) -> dict[str, int]:
     edges = index.before if forward else index.after
     recursive = len(order) <= RECURSIVE_UP_TO
-    works = {n: [(r, w) for r in RESOURCES if (w := _work(index.ops[n], {r}))] for n in order}
+    works = {n: index.min_cycles(n) for n in order}
     heads: dict[str, int] = {}
     distance: dict[str, dict[str, int]] = {}
     for name in order:
@@ -96,7 +102,7 @@ def _heads(index: Index, order: list[str], first: int, *, forward: bool) -> dict
         head = max((heads[p] + index.min_cycles(p) + lag for p, lag in near), default=first)
         if recursive:
             distance[name] = _distances(index, near, distance)
-            head = max(head, _served(distance[name], works, heads))
+            head = max(head, _served(distance[name], works, on, heads))
         heads[name] = max(head, first)
     return heads
 
@@ -113,12 +119,14 @@ def _distances(index: Index, near: list[tuple[str, int]], distance: dict[str, di
     return out
 
 
-def _served(ancestors: dict[str, int], works: dict[str, list[tuple[str, int]]], heads: dict[str, int]) -> int:
-    """When every resource can have served all ancestors, at the earliest."""
+def _served(
+    ancestors: dict[str, int], works: dict[str, int], on: Mapping[str, list[int]], heads: dict[str, int]
+) -> int:
+    """When every machine can have served all ancestors, at the earliest."""
     if len(ancestors) < 2:
         return 0
-    jobs: dict[str, list[Job]] = defaultdict(list)
+    jobs: dict[int, list[Job]] = defaultdict(list)
     for name, tail in ancestors.items():
-        for resource, work in works[name]:
-            jobs[resource].append((heads[name], work, tail))
+        for machine in on[name] if works[name] else ():
+            jobs[machine].append((heads[name], works[name], tail))
     return max((preemptive(js) for js in jobs.values() if len(js) > 1), default=0)

@@ -11,6 +11,7 @@ from solver.guards import Guards
 from solver.index import Index
 from solver.rules import (
     bitmap_load,
+    cliques,
     contexts,
     dm_capacity,
     frame,
@@ -26,6 +27,7 @@ RULES = (
     bitmap_load,  # creates the loads that contexts serve
     contexts,
     vector_engine,
+    cliques,
     hazards,
     register_regions,
     vrf_capacity,
@@ -44,10 +46,12 @@ class Model:
     variables: Variables
 
 
-def build(index: Index, window: Window, *, guarded: bool = False, minimise: bool = True) -> Model:
-    """Builds the model; guarded, it has a literal per rule and place."""
+def build(
+    index: Index, window: Window, *, guarded: bool = False, minimise: bool = True, in_order: bool = True
+) -> Model:
+    """Builds the model; guarded, it has a literal per rule and place. `in_order`: see rules/iterations.py."""
     cp = cp_model.CpModel()
-    variables = Variables(cp, index, window, Guards(cp, on=guarded))
+    variables = Variables(cp, index, window, Guards(cp, on=guarded), in_order=in_order)
     for rule in RULES:
         rule.build(cp, variables)
     if minimise:

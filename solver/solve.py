@@ -145,7 +145,10 @@ class _Search:
             cuts, exact = cuts + 1, exact and placement.proven
             if cuts > MAX_CUTS:
                 return self._without(done, first, lower, spent, exact=False)
-            _cut(model, self.index, _read(model, done.solver.value), placement)
+            if cuts == 1:
+                # Dealing out slots in order keeps how much is alive, but not whether it can be packed.
+                model = build(self.index, self._window(known, first), in_order=False)
+            _cut(model, self.index, found, placement)
 
     def _again(self, model: Model) -> Run:
         """A second opinion where CP-SAT contradicts a plan in hand: without hints and without presolve."""

@@ -52,13 +52,19 @@ class Life:
 
 
 class Variables:
-    """Creates variables on demand and remembers how a known schedule would set them."""
+    """Creates variables on demand and remembers how a known schedule would set them.
 
-    def __init__(self, model: cp_model.CpModel, index: Index, window: Window, guards: Guards) -> None:
+    `in_order`: all operations of alike iterations may be kept in order, not only one of them.
+    """
+
+    def __init__(
+        self, model: cp_model.CpModel, index: Index, window: Window, guards: Guards, *, in_order: bool = True
+    ) -> None:
         self.model = model
         self.index = index
         self.window = window
         self.guards = guards
+        self.in_order = in_order
         self._known: list[tuple[cp_model.IntVar, Callable[[Solution], int | None]]] = []
         self._lives: dict[str, Life] = {}
         self._tasks: dict[str, Task] = {}

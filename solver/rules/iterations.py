@@ -2,7 +2,12 @@
 
 Two iterations can be told apart when they differ in modes, edges or buffers once their own operations are named by
 their base. Exchanging two alike iterations maps schedules to schedules of the same makespan, so ordering *one*
-operation of the body loses no optimum; ordering a second one could.
+operation of the body never loses an optimum.
+
+Ordering *every* operation of the body loses none either where starts and ends of each come in one order and memory only
+counts: deal the i-th slot of each operation (its time and mode) to iteration i. An edge u -> v held for some matching of
+ends of u with starts of v, so it holds for the sorted one; and at any time no more places of a kind are alive than before,
+since as many have begun at most and as many have ended at least.
 """
 
 from __future__ import annotations
@@ -15,38 +20,57 @@ from ortools.sat.python import cp_model
 
 from models.graph import Buffer, Operation, Problem
 from solver.index import Index
+from solver.rules.register_regions import all_at_once, uniform_slots
 from solver.variables import Variables
 
 Iteration = tuple[tuple[str, int], ...]
+Body = dict[str, Operation]
 
 
 def build(model: cp_model.CpModel, variables: Variables) -> None:
     """Adds the order of starts among alike iterations; without meaning while explaining."""
     if variables.guards.on:
         return
-    for names in alike(variables.index):
-        for first, second in pairwise(names):
-            model.add(variables.task(first).start <= variables.task(second).start)
+    index = variables.index
+    for bodies in alike(index):
+        bases = list(bodies[0]) if variables.in_order and _countable(index, bodies) else [_longest(index, bodies[0])]
+        for base in bases:
+            for first, second in pairwise(bodies):
+                a, b = variables.task(first[base].name), variables.task(second[base].name)
+                if a.present is None and b.present is None:
+                    model.add(a.start <= b.start)
 
 
-def alike(index: Index) -> list[tuple[str, ...]]:
-    """The operation to be ordered, of each class of alike iterations: the longest of the body."""
-    bodies: dict[Iteration, dict[str, Operation]] = defaultdict(dict)
+def alike(index: Index) -> list[list[Body]]:
+    """Classes of alike iterations, each with its operations by base."""
+    bodies: dict[Iteration, Body] = defaultdict(dict)
     for op in index.ops.values():
         if op.iteration:
             bodies[op.iteration][op.base] = op
     touched = _buffers_by_iteration(index.problem)
-    classes: dict[Hashable, list[Iteration]] = defaultdict(list)
+    classes: dict[Hashable, list[Body]] = defaultdict(list)
     for iteration, body in bodies.items():
-        classes[_signature(index, iteration, body, touched[iteration])].append(iteration)
-    out = []
-    for iterations in classes.values():
-        body = bodies[iterations[0]]
-        base = max(body, key=lambda b: index.min_cycles(body[b].name) if body[b].requires is None else -1)
-        names = tuple(bodies[i][base].name for i in iterations)
-        if len(names) > 1 and all(index.ops[n].requires is None for n in names):
-            out.append(names)
-    return out
+        classes[_signature(index, iteration, body, touched[iteration])].append(body)
+    return [same for same in classes.values() if len(same) > 1]
+
+
+def _longest(index: Index, body: Body) -> str:
+    return max(body, key=lambda b: index.min_cycles(body[b].name) if body[b].requires is None else -1)
+
+
+def _countable(index: Index, bodies: list[Body]) -> bool:
+    """Whether slots of every operation can be dealt out in order: see the top of this file."""
+    deciding = {o.requires[0] for o in index.ops.values() if o.requires}
+    rows = [p for p in index.places_in("trf") if p.writers]
+    rows_count = all_at_once(index, rows) is not None or bool(uniform_slots(index, rows))
+    return rows_count and all(
+        op.requires is None and op.name not in deciding and _one_order(op) for body in bodies for op in body.values()
+    )
+
+
+def _one_order(op: Operation) -> bool:
+    """Equal durations, or a resource that all modes hold: what starts first ends first."""
+    return len({m.cycles for m in op.modes}) == 1 or bool(frozenset.intersection(*(m.holds for m in op.modes)))
 
 
 def _buffers_by_iteration(problem: Problem) -> dict[Iteration, list[Buffer]]:
@@ -58,7 +82,7 @@ def _buffers_by_iteration(problem: Problem) -> dict[Iteration, list[Buffer]]:
     return out
 
 
-def _signature(index: Index, iteration: Iteration, body: dict[str, Operation], buffers: list[Buffer]) -> Hashable:
+def _signature(index: Index, iteration: Iteration, body: Body, buffers: list[Buffer]) -> Hashable:
     """Equal for two iterations exactly when exchanging them leaves the problem as it is."""
     own = {op.name: base for base, op in body.items()}
 
