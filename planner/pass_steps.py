@@ -41,6 +41,7 @@ from planner.engines import (
     pipeline,
     register_files,
     switch_moves,
+    transpose,
     vector,
 )
 from planner.engines.base import Outcome
@@ -250,12 +251,13 @@ def _cast(context: PassContext, trail: Trail, index: int, step: Cast) -> list[Tr
 
 
 def _transpose(context: PassContext, trail: Trail, index: int, step: Transpose) -> list[Trail]:
-    from planner.engines import transpose
-
     stream = _held(trail)
-    time, packet = context.parse(step.time), context.parse(step.packet)
-    outcome = transpose.law(context.ground, stream, time, packet)
-    return [trail.after(index, step.step, outcome, fallback=replace(stream, time=time, packet=packet))]
+    stated = replace(stream, time=context.parse(step.time), packet=context.parse(step.packet))
+    out = []
+    for candidate in transpose.candidates(context.ground, stream, step):
+        grown = trail.after(index, step.step, candidate.outcome, fallback=stated)
+        out.append(grown.decided("transpose", candidate.label) if candidate.label else grown)
+    return out
 
 
 def _commit(context: PassContext, trail: Trail, index: int, step: Commit) -> list[Trail]:
