@@ -26,7 +26,7 @@ RULES: tuple[Rule, ...] = (
     Rule("contract_time_out", "Time of contract_outer is the outer Time with broadcasts innermost.", _OUTER),
     Rule(
         "contract_broadcast",
-        "contract_outer broadcasts Time over axes that the TRF holds and the stream lacks.",
+        "Time is broadcast in contract_outer over axes that the TRF holds and the stream lacks.",
         _OUTER,
     ),
     Rule("trf_not_addressable", "Time and Packet name digits of the TRF operand, or axes that it lacks.", _TRF),
