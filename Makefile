@@ -2,39 +2,49 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+RUN := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= auto
 
-.PHONY: plan test test-long bench lint types doors check clean
+.PHONY: plan test test-long bench lint types doors check changelog clean
 
-plan: $(STAMP)
+plan: $(RUN)
 	$(BIN)/tuplan plan examples/gemm.yaml -o gemm.plan.json -f
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
 
-test-long: $(STAMP)
+test-long: $(DEV)
 	$(BIN)/python -m pytest -m long -s
 
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-only
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)
+types: $(DEV)
 	$(BIN)/mypy
 
-doors: $(STAMP)
+doors: $(DEV)
 	$(BIN)/lint-imports
 
 check: lint types doors test
 
-$(STAMP): pyproject.toml
+changelog:
+	$(PYTHON) changelog.d/join.py $(VERSION)
+
+$(RUN): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $(STAMP)
+	$(PIP) -e .
+	touch $@
+
+$(DEV): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e '.[dev]'
+	touch $(RUN) $@
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

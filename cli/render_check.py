@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def layouts(checked: Checked) -> str:
     """The derived layout of every stage, each operation of the kernel file once; empty where rules are broken."""
     if checked.built is None:
-        return styled(f"{checked.name}: {len(checked.faults)} faults", verdict_style(ok=False))
+        errors = sum(fault.severity == "error" for fault in checked.faults)
+        return styled(f"{checked.name}: {errors} fault{'s' * (errors != 1)}", verdict_style(ok=False))
     problem = checked.built.problem
     rows: list[tuple[str, ...]] = []
     seen = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from cli.render import picture_width, styled, table, verdict_style
 from cli.render_timeline import ASCII, BLOCKS, timeline
@@ -63,22 +63,22 @@ def _decided(op: PlannedOp) -> str:
 def choices(plan: Plan) -> str:
     """What was chosen where something else was possible or conceivable, and what that would have cost."""
     rows = [
-        (f"{base}.{field}", chosen, other.value, _price(other, plan.makespan_cycles))
-        for base, field, chosen, other in _alternatives(plan)
+        (f"{base}.{field}", " and ".join(chosen), other.value, _price(other, plan.makespan_cycles))
+        for (base, field, other), chosen in _alternatives(plan).items()
     ]
     return _long_table(("choice", "chosen", "instead", "would take"), rows) if rows else ""
 
 
-def _alternatives(plan: Plan) -> Iterator[tuple[str, str, str, Alternative]]:
-    """Each alternative once for all iterations of an operation."""
-    seen = set()
+def _alternatives(plan: Plan) -> dict[tuple[str, str, Alternative], list[str]]:
+    """Each alternative once for all iterations of an operation, with the values chosen in any of them."""
+    out: dict[tuple[str, str, Alternative], list[str]] = {}
     for op in plan.ops:
         for field, decision in op.decisions.items():
             for other in decision.alternatives:
-                key = (op.base, field, decision.chosen, other)
-                if key not in seen:
-                    seen.add(key)
-                    yield key
+                chosen = out.setdefault((op.base, field, other), [])
+                if decision.chosen not in chosen:
+                    chosen.append(decision.chosen)
+    return out
 
 
 def _price(other: Alternative, makespan_cycles: int | None) -> str:

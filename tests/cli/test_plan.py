@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import planner
 from cli.app import app
 from models.faults import Fault, FaultError
-from models.plan import Cycles, Plan, Verification, Violation
-from tests.cli.samples import RIGHT, a_plan
+from models.plan import Alternative, Cycles, Decision, Plan, Verification, Violation
+from tests.cli.samples import RIGHT, a_plan, op
 
 
 class Fake:
@@ -57,6 +57,15 @@ def test_the_summary_has_all_that_a_person_wants_to_know(fake):
     assert shown.count("4,500 cycles") == 1, "a choice of all iterations is shown once"
 
 
+def test_a_choice_that_differs_between_iterations_shows_all_values(fake):
+    ops = tuple(
+        op(f"move[{i}]", i, i + 1, chosen, context=Decision(chosen=chosen, alternatives=(MAIN,)))
+        for i, chosen in enumerate(("sub", "main", "sub"))
+    )
+    fake.result = a_plan(ops=ops)
+    assert "move.context  sub and main  main     4,100 cycles (+100; feasible)" in run("k.yaml").stdout
+
+
 def test_json_is_one_document_and_the_same_as_the_file(fake, tmp_path):
     result = run("k.yaml", "--json", "-o", tmp_path / "p.json")
     assert json.loads(result.stdout)["makespan_cycles"] == 4000
@@ -69,6 +78,7 @@ def test_quiet_says_nothing(fake):
     assert (result.stdout, result.stderr, result.exit_code) == ("", "", 0)
 
 
+MAIN = Alternative(value="main", makespan_cycles=4100, status="feasible")
 WRONG = RIGHT.model_copy(update={"violations": (Violation(rule="dm_capacity", op="load", message="too much"),)})
 SLOW = Verification(cycles=Cycles(planned=4000, simulated=4010, ok=False))
 
