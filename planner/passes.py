@@ -60,7 +60,7 @@ def evaluate(
         op: the pass as the kernel file has it.
         tensors: layouts of everything written before it, by name.
         ground: chip and axes; its context is replaced by the pass's.
-        fixed: values that the user fixed, by choice: `context`, `switch`, `lane_mode`, `via`.
+        fixed: values that the user fixed, by choice: `context`, `switch`, `lane_mode`, `transpose`, `via`.
         forbidden: values that the user forbade.
 
     """

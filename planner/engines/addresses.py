@@ -148,27 +148,51 @@ class Touched:
     first_missed: int | None = field(default=None)
 
 
-def touched(entries: Sequence[Entry], element: Mapping, view: View | None = None) -> Touched:
-    """What a walk touches of a buffer of one slice. A buffer fits the DM, so its positions may be enumerated."""
-    if view is None and _is_exact(entries, element.size) and not _has_bottom(element):
-        return Touched(repeated=_repeats(entries))
-    steps = [e for e in entries if e[1]]
-    if max(element.size, prod(size for size, _ in steps)) > MOST_CELLS:
+def touched(
+    entries: Sequence[Entry],
+    element: Mapping,
+    view: View | None = None,
+    stream: Mapping | None = None,
+    lift: Sequence[Entry] = (),
+) -> Touched:
+    """What a walk touches of a buffer of one slice. A buffer fits the DM, so its positions may be enumerated.
+
+    Args:
+        entries: the walk of [Time, Packet].
+        element: the buffer.
+        view: the tile that is open, if any.
+        stream: [Time, Packet]; where it has padding, what stands there counts as touched but not as read or written.
+        lift: read bases of axis lifting, which start the walk at several places.
+
+    """
+    padded = stream is not None and any(isinstance(n, Pad) for n in nodes(stream))
+    every = [*lift, *entries]
+    if view is None and not padded and _is_exact(every, element.size) and not _has_bottom(element):
+        return Touched(repeated=_repeats(every))
+    steps = [e for e in every if e[1]]
+    positions = prod(size for size, _ in every) if padded else prod(size for size, _ in steps)
+    if max(element.size, positions) > MOST_CELLS:
         return Touched(decided=False)
-    addresses = _addresses(steps)
-    counts = np.bincount(addresses, minlength=element.size)
-    inside = counts[: element.size]
-    kind, window = _kinds(element), _window(element.size, view)
-    live = kind == LIVE
-    missed = np.flatnonzero(live & window & (inside == 0))
+    counts = np.bincount(_addresses(steps), minlength=element.size)
+    reached = counts
+    if padded and stream is not None:
+        reached = np.bincount(_live_addresses(entries, stream, lift), minlength=element.size)
+    inside, kind, window = counts[: element.size], _kinds(element), _window(element.size, view)
+    missed = np.flatnonzero((kind == LIVE) & window & (reached[: element.size] == 0))
     return Touched(
         missed=int(missed.size),
-        outside=int(np.count_nonzero(live & ~window & (inside > 0))),
-        repeated=int(np.count_nonzero(counts > 1)) or _repeats(entries),
+        outside=int(np.count_nonzero((kind == LIVE) & ~window & (inside > 0))),
+        repeated=int(np.count_nonzero(counts > 1)) or _repeats(every),
         past_end=int(np.count_nonzero(counts[element.size :])),
         bottom=int(np.count_nonzero((kind == BOTTOM) & (inside > 0))),
         first_missed=int(missed[0]) if missed.size else None,
     )
+
+
+def _live_addresses(entries: Sequence[Entry], stream: Mapping, lift: Sequence[Entry]) -> Ints:
+    """Addresses at which the stream holds data, from all starts of a lift."""
+    at = _addresses(entries)[_kinds(stream) == LIVE]
+    return np.asarray((_addresses(lift)[:, None] + at).ravel())
 
 
 def _is_exact(entries: Sequence[Entry], size: int) -> bool:

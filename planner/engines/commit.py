@@ -11,7 +11,7 @@ from models.faults import Finding
 from models.hardware import Hardware
 from models.kernel import Tile
 from models.layout import Stream, TensorLayout
-from models.mapping import ONE, Mapping, text
+from models.mapping import ONE, Mapping, pair, text
 from planner.engines import cast
 from planner.engines.addresses import (
     Walk,
@@ -126,7 +126,7 @@ def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:
         return Outcome((*findings, _not_walked(stream.time, packet, config)), trimmed)
     writes, settings = _sequenced(ground, trimmed, config, found)
     findings += writes
-    seen = touched(found.merged, config.element, view)
+    seen = touched(found.merged, config.element, view, pair(stream.time, packet))
     findings += kept(
         [
             _unwritten(config, seen.missed, seen.first_missed) if seen.missed else None,

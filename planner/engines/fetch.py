@@ -12,10 +12,11 @@ from models.faults import Finding
 from models.hardware import Hardware
 from models.kernel import Tile
 from models.layout import Stream, TensorLayout
-from models.mapping import Axis, Mapping, MappingError, nodes, terms, text
+from models.mapping import Axis, Mapping, MappingError, nodes, pair, terms, text
 from models.parse import parse
 from planner.engines import fetch_adapter
 from planner.engines.addresses import (
+    Touched,
     View,
     Walk,
     bank_run,
@@ -112,7 +113,8 @@ def _sequenced(
     findings += limits
     findings += kept([innermost_stride(found.merged, config.packet)])
     lift_entries = [(size, stride) for level in lift.values() for size, stride in level]
-    findings += _unread(tensor, [*lift_entries, *found.merged], view)
+    seen = touched(found.merged, tensor.element, view, pair(config.time, config.packet), lift_entries)
+    findings += _unread(tensor, seen, view)
     read_bits, fault = _read_bits(ground, tensor.dtype, config, found)
     findings += kept([fault])
     packet_bits = size_bits(tensor.dtype, config.packet.size)
@@ -190,8 +192,7 @@ def packet_alignment(hardware: Hardware, dtype: str, packet: Mapping) -> Finding
     )
 
 
-def _unread(tensor: TensorLayout, entries: Sequence[tuple[int, int]], view: View | None) -> list[Finding]:
-    seen = touched(entries, tensor.element, view)
+def _unread(tensor: TensorLayout, seen: Touched, view: View | None) -> list[Finding]:
     out = []
     if seen.missed:
         out.append(
