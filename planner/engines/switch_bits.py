@@ -133,11 +133,12 @@ def window(e: Mapping, below: int, size: int) -> Mapping:
 
     Terms are cut where they stand, so that the digits keep their bases and add up with those of other mappings.
     """
-    return _window(e, below, size)
+    return cut_window(e, below, size)
 
 
 @lru_cache(maxsize=8192)
-def _window(e: Mapping, below: int, size: int) -> Mapping:
+def cut_window(e: Mapping, below: int, size: int) -> Mapping:
+    """The same, remembered; `window` shows its types."""
     _, low = cut_at(open_factors(e), below * size)
     found, inner = cut_at(low, below) if low is not None else ((), None)
     if inner is None:

@@ -59,7 +59,7 @@ def plan_slices(stream: Stream, out_slice: Mapping, out_time: Mapping | None = N
         sources.append(source)
     unused = [b for b in range(len(held)) if b not in sources]
     plan = Plan(tuple(sources), _with_free_slots(held, out, sources), tuple(leaving(held, unused)), ())
-    found = [*slot_findings(out_slice, slots, stream), *twice.values()]
+    found = [*slot_findings(out_slice, tuple(slots), stream), *twice.values()]
     nearest = plan.nearest(stream.time) if found else ""
     return replace(plan, findings=tuple(replace(f, nearest=nearest) for f in found))
 

@@ -12,7 +12,7 @@ from models.digits import Digit, Free
 from models.faults import Finding
 from models.kernel import AUTO, Switch, SwitchConfig
 from models.layout import Stream
-from models.mapping import Mapping
+from models.mapping import Axis, Mapping
 from models.parse import parse
 from planner.engines.base import Ground, Outcome
 from planner.engines.switch import law, size_findings
@@ -175,20 +175,23 @@ def time0_values(kind: str, k1: int, k0: int, held: Lowered, out: Lowered, state
     if "time0" not in TAKES[kind]:
         return [1]
     size = prod(f.size for f in held.time)
-    if kind == "InterTranspose":
-        found = _places(out.slice[k0], held.time) if k1 else None
-    else:
-        found = _places(held.slice[k0], out.time) if k1 and stated else None
-        if found is not None:
-            found = [at >> k0 for at in found if at % (1 << k0) == 0]
+    found = None
+    if kind == "InterTranspose" and k1:
+        found = _places(out.slice[k0], held.time)
+    elif k1 and stated:
+        found = _places(held.slice[k0], out.time)
+        found = None if found is None else [at >> k0 for at in found if at % (1 << k0) == 0]
     step = 1 << k1 if kind == "InterTranspose" else 1
-    # a part of Time that straddles its factors stands nowhere, and is looked for everywhere
-    return [n for n in found or _cuts(held.time, size) if n and size % (n * step) == 0]
+    tried = _cuts(held.time, size) if found is None else found
+    return [n for n in tried if n and size % (n * step) == 0]
 
 
 def _places(bit: Bit, time: Sequence[Digit | Free]) -> list[int] | None:
-    """How many time steps stand inside of a bit's digit, wherever it stands; None for a bit without digit."""
-    if bit.base is None:
+    """How many time steps stand inside of a bit's digit, wherever it stands.
+
+    None where it may be anywhere: a bit without digit, or one of a base that straddles the factors of Time.
+    """
+    if not isinstance(bit.base, Axis):
         return None
     out, below = [], 1
     for factor in reversed(time):

@@ -17,7 +17,7 @@ class Option:
     """One way: a configuration, a Composition of `passes`, AxisLifting or Dma.
 
     `cycles` is the book's number, `pass_cycles` what the passes or the transfer take in a schedule; `holds` are all
-    contexts held, the pass's own included, `occupies` those beside it.
+    contexts held, the pass's own included, `occupies` those beside it. `in_time` is the Time that a pass is to fetch.
     """
 
     kind: str
@@ -33,6 +33,7 @@ class Option:
     time0: int | None = None
     ring_size: int | None = None
     candidate: SwitchCandidate | None = None
+    in_time: Mapping | None = None
     passes: tuple[Option, ...] = ()
     note: str = ""
 
@@ -50,10 +51,15 @@ class Option:
             "out_time": text(self.out_time),
         }
         if self.passes:
-            out["passes"] = [p.document() | {"out_slice": text(p.out_slice)} for p in self.passes]
+            out["passes"] = [p.as_pass() for p in self.passes]
         if self.note:
             out["note"] = self.note
         return out
+
+    def as_pass(self) -> dict[str, Any]:
+        """The same as a part of a composition, with the Time to fetch and the Slice that leaves."""
+        in_time = {} if self.in_time is None else {"in_time": text(self.in_time)}
+        return self.document() | in_time | {"out_slice": text(self.out_slice)}
 
 
 def rank(option: Option) -> tuple[int, int, int, str]:
@@ -82,6 +88,7 @@ def of_candidate(ground: Ground, stream: Stream, found: SwitchCandidate) -> Opti
         config.time0,
         settings["ring_size"],
         found,
+        stream.time,
         note=note,
     )
 

@@ -54,7 +54,7 @@ def _slice_findings(config: SwitchConfig, stream: Stream, made: Shape, out_slice
         return [_slice_finding(config, made, out_slice)]
     slots = [b for b, s in enumerate(made.sources) if s is None]
     if made.from_time is None:
-        found = slot_findings(out_slice, [out[b] for b in slots], stream)
+        found = slot_findings(out_slice, tuple(out[b] for b in slots), stream)
         return [replace(f, nearest=_nearest(made)) for f in found]
     stated = window(out_slice, 1 << slots[0], made.from_time.size) if slots else made.from_time
     return [] if same(stated, made.from_time) else [_slice_finding(config, made, out_slice)]

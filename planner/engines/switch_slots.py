@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 
 from models.faults import Finding
@@ -36,12 +36,12 @@ def slot_source(bit: Bit) -> int:
     return PADDED if bit.kind is not None else NEW
 
 
-def slot_findings(out_slice: Mapping, bits: Iterable[Bit], stream: Stream) -> list[Finding]:
+@lru_cache(maxsize=1024)
+def slot_findings(out_slice: Mapping, slots: tuple[Bit, ...], stream: Stream) -> tuple[Finding, ...]:
     """Checks the bits in broadcast slots: new, used once, not padded, and no promise of zeros.
 
     What would be legal in their place is the caller's to say.
     """
-    slots = list(bits)
     out = [*_carried(slots, stream), *_twice(slots)]
     padded = new_padded_axis(out_slice, held_names(stream))
     if padded is not None:
@@ -62,10 +62,10 @@ def slot_findings(out_slice: Mapping, bits: Iterable[Bit], stream: Stream) -> li
                 "`1 # n`",
             )
         )
-    return out
+    return tuple(out)
 
 
-def _carried(slots: list[Bit], stream: Stream) -> list[Finding]:
+def _carried(slots: tuple[Bit, ...], stream: Stream) -> list[Finding]:
     if all(bit.base is None for bit in slots):
         return []
     occupied = lowered_input(stream).occupied()
@@ -100,7 +100,7 @@ def _overlaps(bit: Bit, occupied: Ranges) -> bool:
     return any(names & axis_names(base) for base in occupied)
 
 
-def _twice(slots: list[Bit]) -> list[Finding]:
+def _twice(slots: tuple[Bit, ...]) -> list[Finding]:
     by_base: dict[Mapping, list[int]] = {}
     for bit in slots:
         if bit.base is not None:

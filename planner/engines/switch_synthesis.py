@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from models.faults import Finding
 from models.layout import Stream, TensorLayout
-from models.mapping import Mapping
+from models.mapping import Mapping, axis_names
 from planner.engines import dma
 from planner.engines import switch_cost as cost
 from planner.engines.base import Ground
 from planner.engines.switch import size_findings
-from planner.engines.switch_bits import joined
+from planner.engines.switch_bits import cut_window, joined, lowered
 from planner.engines.switch_compose import compositions
-from planner.engines.switch_content import live_ranges, natural_time
+from planner.engines.switch_content import content, live_ranges, natural_time
 from planner.engines.switch_moves import moves, reasons
 from planner.engines.switch_options import Option, of_candidate, rank
-from planner.engines.switch_slots import lowered_input, lowered_output
+from planner.engines.switch_slots import held_names, lowered_input, lowered_output, slot_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,12 @@ def synthesise(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Map
         *_transfer(ground, stream, out_slice, out_time),
     ]
     return Synthesis(tuple(sorted([*single, *others], key=rank)), stopped)
+
+
+def forget() -> None:
+    """Forgets every remembered result, for measurements."""
+    for cached in (lowered, cut_window, slot_findings):
+        cached.cache_clear()
 
 
 def _lifting(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> list[Option]:
@@ -79,10 +85,18 @@ def _digits(stream: Stream, out_slice: Mapping, time: Mapping) -> object:
     return live_ranges(lowered_output(stream, out_slice, time).time)
 
 
+def _holds_the_same(stream: Stream, out_slice: Mapping, out_time: Mapping) -> bool:
+    """Whether the output holds what the input does, and nothing else but broadcasts over new axes."""
+    known = held_names(stream)
+    out = lowered_output(stream, out_slice, out_time)
+    new = [b for b in out.slice if b.base is not None and not axis_names(b.base) & known]
+    return content(lowered_input(stream)) == content(out, new)
+
+
 def _transfer(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> list[Option]:
     """A copy from DM to DM by the DMA engines, which reaches every layout."""
     time = natural_time(stream, out_slice) if out_time is None else out_time
-    if time is None:
+    if time is None or not _holds_the_same(stream, out_slice, time):
         return []
     source = TensorLayout(
         "in", "dm", stream.dtype, joined(stream.time, stream.packet), stream.chip, stream.cluster, stream.slice
