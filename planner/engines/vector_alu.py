@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from models.faults import Finding
 from models.vector_ops import VectorOp
-from planner.engines.vector_table import OPERATIONS, OPS, alu_name, alus, operation
+from planner.engines.vector_table import OPERATIONS, OPS, alu_name, alus, operation, row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _wanted(ops: Sequence[VectorOp], dtype: str) -> list[Assigned]:
 
 
 def _one(op: VectorOp, dtype: str) -> Assigned:
-    name = op.name.removesuffix("_zip")
+    name = row_of(op.name)
     known = {row for row, _ in OPERATIONS}
     if name not in known or (name, dtype) not in OPERATIONS:
         return Assigned()

@@ -14,6 +14,7 @@ from planner.engines.shapes import show
 from planner.engines.vector_table import BINARY_MODES, MOST_IMMEDIATES, TERNARY_MODES
 
 STASH = "stash"
+_TERNARY, _PAIRED_TERNARY = 2, 4
 _BINARY = ("logic", "fxp", "fp_binary", "fp_div", "clip")
 
 
@@ -61,7 +62,7 @@ def _mode(op: VectorOp) -> Iterator[Finding]:
 def _present(op: VectorOp) -> Iterator[Finding]:
     """Binary ops take one operand, ternary ones two; modes that never look at it need none."""
     count = len(list(named(op)))
-    if op.name == "fp_ternary" and count != 2:
+    if op.name == "fp_ternary" and count != _TERNARY and len(op.operands or ()) != _PAIRED_TERNARY:
         yield Finding("operand_count", f"{op.op} takes 2 operands, not {count}", str(count), "2")
     elif op.name in _BINARY and count == 0 and op.mode != "00":
         yield Finding(

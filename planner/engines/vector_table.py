@@ -53,12 +53,10 @@ OPS: dict[str, OpForm] = {
     "narrow_trim": OpForm("narrow", out_ways=NARROW),
     "fp_unary": OpForm("float", FLOAT, "", NARROW, NARROW),
     "fp_binary": OpForm("float", FLOAT, "", NARROW, NARROW),
-    "fp_binary_zip": OpForm("float", FLOAT, "", NARROW, NARROW),
+    "fp_zip": OpForm("float", FLOAT, "", NARROW, NARROW),
     "fp_ternary": OpForm("float", FLOAT, "", NARROW, NARROW),
-    "fp_ternary_zip": OpForm("float", FLOAT, "", NARROW, NARROW),
     "intra_slice_reduce": OpForm("intra_slice_reduce", BOTH, "", NARROW, NARROW),
     "fp_div": OpForm("fp_div", FLOAT, "", NARROW, NARROW),
-    "fp_div_zip": OpForm("fp_div", FLOAT, "", NARROW, NARROW),
     "widen_concat": OpForm("widen", BOTH, "", NARROW, WIDE),
     "widen_pad": OpForm("widen", BOTH, "", NARROW, WIDE),
     "fp_to_fxp": OpForm("fp_to_fxp", FLOAT, "i32"),
@@ -110,7 +108,7 @@ OPERATIONS: dict[tuple[str, str], dict[str, Choices]] = {
     ("clip", "i32"): _CLIP | dict.fromkeys(("AddFxp", "AddFxpSat"), ("ClipAdd",)),
     ("clip", "f32"): _CLIP | {"Add": ("ClipAdd",)},
 }
-"""Operations of an op by its name (without `_zip`) and type, each with the ALUs it may run on."""
+"""Operations of an op by its row (`row_of`) and type, each with the ALUs it may run on."""
 
 BINARY_MODES = ("00", "01", "10", "11")
 TERNARY_MODES = ("012", "002", "102", "112", "020", "021", "120")
@@ -119,9 +117,14 @@ COMPARISONS_PER_TAG = 4
 MOST_IMMEDIATES = 3
 
 
+def row_of(name: str) -> str:
+    """The op whose operations an op runs: a zip op runs those of the op it is the zip of."""
+    return "fp_binary" if name == "fp_zip" else name.removesuffix("_zip")
+
+
 def operation(name: str, dtype: str, written: str) -> str | None:
     """The operation as vISA writes it: matched without case, the F of float operations may be left out."""
-    table = OPERATIONS.get((name.removesuffix("_zip"), dtype), {})
+    table = OPERATIONS.get((row_of(name), dtype), {})
     lower = {key.lower(): key for key in table}
     wanted = written.lower()
     return lower.get(wanted) or (lower.get(wanted + "f") if dtype == "f32" else None)
@@ -129,7 +132,7 @@ def operation(name: str, dtype: str, written: str) -> str | None:
 
 def alus(name: str, dtype: str, operation_name: str) -> Choices:
     """The ALUs that an operation may run on."""
-    return OPERATIONS[name.removesuffix("_zip"), dtype][operation_name]
+    return OPERATIONS[row_of(name), dtype][operation_name]
 
 
 def alu_name(written: str, choices: Choices) -> str | None:
