@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import product
 
 from models.graph import DMA, SUB, Mode
 from solver.bound import Bound
@@ -35,8 +36,8 @@ def list_schedules(index: Index, bound: Bound) -> Iterable[Solution]:
         lambda n: (bound.heads.get(n, 0), -bound.tails.get(n, 0), rank[n]),
     )
     for priority in priorities:
-        for variant in _presences(index):
-            found = _Run(index, priority, variant).run()
+        for variant, thrifty in product(_presences(index), (False, True)):
+            found = _Run(index, priority, variant, thrifty=thrifty).run()
             if found is not None:
                 yield found
 
@@ -55,7 +56,8 @@ class _Memory:
 
 
 class _Run:
-    def __init__(self, index: Index, priority: Priority, variant: int) -> None:
+    def __init__(self, index: Index, priority: Priority, variant: int, *, thrifty: bool) -> None:
+        self.thrifty = thrifty
         self.index = index
         self.priority = priority
         self.modes = self._modes_left(variant)
@@ -136,7 +138,7 @@ class _Run:
         """Starts an operation when its best mode can start now and its places can be handed out."""
         if self.earliest[name] > now or all(self._busy(m, now) for m in self.modes[name]):
             return False
-        mode = min(self.modes[name], key=lambda m: (self._start(m, now) + m.cycles, len(m.holds)))
+        mode = min(self.modes[name], key=lambda m: self._cost(m, now))
         start = self._start(mode, now)
         needs_load = self._needs_load(mode)
         if start > now and not (needs_load and self._load_start(now) == now and start == self._loaded(now)):
@@ -155,6 +157,11 @@ class _Run:
         heapq.heappush(self.running, (end, name))
         heapq.heappush(self.events, end)
         return True
+
+    def _cost(self, mode: Mode, now: int) -> tuple[int, int]:
+        """The earliest end decides, or, thrifty, the least time taken from all contexts together."""
+        start, held = self._start(mode, now), len(mode.holds)
+        return (mode.cycles * held, start) if self.thrifty else (start + mode.cycles, held)
 
     def _busy(self, mode: Mode, now: int) -> bool:
         return any(self.free.get(r, 0) > now for r in mode.holds)

@@ -1,7 +1,7 @@
 """Machines: sets of operations of which no two can overlap, whatever their modes.
 
-Beside each resource these are cliques across resources, such as a pass that holds Main and Sub together with passes that
-hold one of the two. CP-SAT does not see them by itself.
+Beside each resource these are cliques across resources, such as a pass that holds Main and Sub together with passes
+that hold one of the two. CP-SAT does not see them by itself.
 """
 
 from __future__ import annotations

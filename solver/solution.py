@@ -62,7 +62,7 @@ class Solution:
     `status` says what is known of the problem, `stopped_by` why the search ended: a plan found before the limit is
     `feasible` and `time_limit`. `makespan` is None without a plan, `lower_bound` always holds. `starts` and `modes`
     lack optional operations that are absent. `regions` (region, first row) and `addresses` (bytes) are those of
-    places: a buffer that relabels another one lies where that one lies. `infeasible`: rules that forbid a plan together.
+    places: a buffer that relabels another one lies where that one lies. `infeasible`: rules that forbid any.
     """
 
     status: Status

@@ -87,7 +87,8 @@ class _Search:
             self._tell(first)
             if first.makespan == known.makespan and len(self.index.ops) > SMALL_OPERATIONS:
                 return replace(first, status="optimal", stopped_by="proof", lower_bound=known.makespan, stats=_stats())
-        return self._improve(known, first)
+        found = self._improve(known, first)
+        return found if hint is None else _kept(first, found)
 
     def _first(self, known: Bound, hint: Solution | None) -> Solution | None:
         best: Solution | None = None
@@ -107,6 +108,7 @@ class _Search:
 
     def _candidates(self, known: Bound, hint: Solution | None) -> Iterable[Solution]:
         if hint is not None and _same_choices(self.index, hint):
+            yield replace(hint, addresses={})
             yield replace(hint, regions={}, addresses={})
         yield from list_schedules(self.index, known)
 
@@ -206,6 +208,15 @@ def _horizon(index: Index) -> int:
     loads = sum(any(m.bitmap for m in o.modes) for o in index.ops.values()) * hardware.switch.bitmap_load_cycles
     lags = sum(max(e.lag_cycles, 0) for e in index.problem.edges)
     return hardware.kernel.first_start_cycles + work + loads + lags + hardware.kernel.final_sync_cycles
+
+
+def _kept(first: Solution | None, found: Solution) -> Solution:
+    """The plan in hand where the search found none that is better: a hint that holds is not traded for a tie."""
+    if first is None or first.makespan != found.makespan:
+        return found
+    return replace(
+        first, status=found.status, stopped_by=found.stopped_by, lower_bound=found.lower_bound, stats=found.stats
+    )
 
 
 def _same_choices(index: Index, hint: Solution) -> bool:

@@ -1,4 +1,4 @@
-"""Operations that exclude each other in all their modes, as one machine: implied by the contexts, a help to the proof."""
+"""Operations that exclude each other in all their modes, as one machine: implied by the contexts, found by no rule."""
 
 from __future__ import annotations
 

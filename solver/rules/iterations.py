@@ -4,10 +4,10 @@ Two iterations can be told apart when they differ in modes, edges or buffers onc
 their base. Exchanging two alike iterations maps schedules to schedules of the same makespan, so ordering *one*
 operation of the body never loses an optimum.
 
-Ordering *every* operation of the body loses none either where starts and ends of each come in one order and memory only
-counts: deal the i-th slot of each operation (its time and mode) to iteration i. An edge u -> v held for some matching of
-ends of u with starts of v, so it holds for the sorted one; and at any time no more places of a kind are alive than before,
-since as many have begun at most and as many have ended at least.
+Ordering *every* operation of the body loses none either where starts and ends of each come in one order and memory
+only counts: deal the i-th slot of each operation (its time and mode) to iteration i. An edge u -> v held for some
+matching of ends of u with starts of v, so it holds for the sorted one; and at any time no more places of a kind are
+alive than before, since as many have begun at most and as many have ended at least.
 """
 
 from __future__ import annotations
