@@ -79,7 +79,7 @@ def test_boxes_name_the_parts() -> None:
         (
             "A / 4, X % 2, X / 2",
             "B / 8, A / 2 % 2, B % 8, A % 2",
-            ["slice2", "X", "Y", "time1", "slice1", "time0", "slice0"],
+            "slice2 X Y time1 slice1 time0 slice0",
         ),
         ("A / 4, B / 16", "B % 16, A % 4", "slice2 time1 slice0 time2 time0 slice1"),
     ],
