@@ -20,7 +20,7 @@ from simulator.machine import execute
 from simulator.memories import ByteMemory, Memories, TensorRegisters
 from simulator.reference import reference_outputs
 
-__all__ = ["simulate"]
+__all__ = ["prepare_bench", "simulate"]
 
 
 def simulate(
@@ -40,7 +40,7 @@ def simulate(
     """
     values = make_inputs(plan.kernel, inputs, seed, random=random)
     try:
-        bench = _bench(plan)
+        bench = prepare_bench(plan)
         fill_hbm(bench, values)
         counted = execute(bench)
         outputs = _compare(bench, values, bounded=random or inputs is not None)
@@ -56,7 +56,8 @@ def simulate(
     return Verification(values=outputs, cycles=verdict, violations=violations)
 
 
-def _bench(plan: Plan) -> Bench:
+def prepare_bench(plan: Plan) -> Bench:
+    """A machine for a plan: its layouts, and memories up to the plan's high-water marks, with nothing written."""
     levels = [(e.chip, e.cluster) for e in plan.memory]
     levels += [(s.chip, s.cluster) for stages in plan.programs.values() for s in stages]
     geometry, trf = plan.hardware.geometry, plan.hardware.trf
@@ -69,8 +70,8 @@ def _bench(plan: Plan) -> Bench:
     sizes = {file: min(-(-top[file] // 64) * 64, limit) for file, limit in limits.items()}
     slices = geometry.slices_per_cluster
     memories = Memories(
-        dm=ByteMemory(units.groups, slices, sizes["dm"]),
-        vrf=ByteMemory(units.groups, slices, sizes["vrf"]),
+        dm=ByteMemory(units.groups, slices, sizes["dm"], limits["dm"]),
+        vrf=ByteMemory(units.groups, slices, sizes["vrf"], limits["vrf"]),
         trf=TensorRegisters(
             units.groups * slices, geometry.lanes_per_slice, trf.banks, max(1, min(top["trf"], trf.rows_per_bank))
         ),

@@ -17,6 +17,9 @@ from simulator.memories import Memories
 Effect = Callable[[], None]
 """What becomes visible when an operation ends."""
 
+UNFIT = (ValueError, ArithmeticError, TypeError, AttributeError)
+"""What numbers of a plan that do not fit together raise when they are used."""
+
 _MOST_PER_RULE = 8
 
 
@@ -88,11 +91,11 @@ class Run:
     def cells_of(self, entry: MemoryEntry, inner: tuple[str, ...]) -> Identity:
         """Which cell stands where in a buffer: dimensions [units, one per inner level]."""
         whole = self.layouts.identity(spatial(entry), inner)
-        return whole.only(self.carried(entry.tensor, whole))
+        return whole.only(self.carried(entry.tensor))
 
-    def carried(self, instance: str, whole: Identity) -> frozenset[str]:
-        """The axes that an instance's data has; all that its layout names when nobody writes it."""
-        return self.bench.carried.get(instance, frozenset(whole.index))
+    def carried(self, instance: str) -> frozenset[str]:
+        """The axes that an instance's data has; none when nobody writes it, since its cells hold nothing then."""
+        return self.bench.carried.get(instance, frozenset())
 
     def tile_place(self, tensor: str) -> Tile | None:
         """The tile of a tensor that this operation takes, as the kernel states it."""

@@ -16,7 +16,7 @@ from simulator import (
     checks_settings,
     checks_times,
 )
-from simulator.bench import Bench
+from simulator.bench import UNFIT, Bench
 from simulator.facts import Broken, Facts
 
 Check = Callable[[Facts], Iterator[Broken]]
@@ -37,5 +37,8 @@ def run_checks(bench: Bench, cycles: dict[str, int], stages: dict[str, tuple[int
     """Checks a plan that has been executed: `cycles` by operation and `stages` (steps by program) as simulated."""
     facts = Facts(bench, cycles, stages)
     for rule, check in CHECKS.items():
-        for broken in check(facts):
-            bench.report.add(broken.rule or rule, broken.message, broken.op, broken.found, broken.wanted)
+        try:
+            for broken in check(facts):
+                bench.report.add(broken.rule or rule, broken.message, broken.op, broken.found, broken.wanted)
+        except (LookupError, *UNFIT) as error:
+            bench.report.add("settings_mismatch", f"rule {rule} cannot be checked: {error}")

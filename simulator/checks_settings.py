@@ -123,6 +123,7 @@ def _collect(place: Place) -> Derived:
 
 
 def _to_trf(place: Place) -> Derived:
+    yield from _stored_layout(place, "lane", "element")
     stage, trf = place.stage, place.facts.plan.hardware.trf
     lanes = place.size(str(stage.settings["lane"]))
     flits = place.size(stage.time) // lanes
@@ -132,7 +133,19 @@ def _to_trf(place: Place) -> Derived:
     yield "total_bytes", lanes * flits * place.flit_bytes
 
 
+def _stored_layout(place: Place, *names: str) -> Derived:
+    """Lane and Element of the stage are those of the instance it makes."""
+    entry = Run(place.facts.bench, place.op).entry(str(place.stage.settings["write"]))
+    layouts = place.facts.bench.layouts
+    for name in names if entry is not None else ():
+        stated, held = str(place.stage.settings[name]), str(getattr(entry, name))
+        sizes = layouts.size(stated), layouts.size(held)
+        alike = sizes[0] == sizes[1] and layouts.inner(stated).same_as(layouts.inner(held)).all()
+        yield name, stated if alike else held
+
+
 def _to_vrf(place: Place) -> Derived:
+    yield from _stored_layout(place, "element")
     yield "bytes", DTYPES[place.stage.dtype].size_bytes(place.size(str(place.stage.settings["element"])))
 
 

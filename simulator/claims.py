@@ -88,7 +88,7 @@ def mismatches(physical: Identity, claimed: Identity) -> tuple[int, ...] | None:
     live = claimed.kind == LIVE
     lost = live & (physical.kind != LIVE)
     if lost.any():
-        return tuple(int(i) for i in np.argwhere(lost)[0])
+        return _first(lost)
     everywhere = bool(live.all())
     for axis in physical.index:
         difference = _difference(physical.index[axis], claimed.index.get(axis, ()))
@@ -97,8 +97,12 @@ def mismatches(physical: Identity, claimed: Identity) -> tuple[int, ...] | None:
         total = sum(difference[1:], start=difference[0]) if difference else np.zeros(())
         wrong = (total != 0) & live
         if wrong.any():
-            return tuple(int(i) for i in np.argwhere(wrong)[0])
+            return _first(wrong)
     return None
+
+
+def _first(wrong: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
 
 
 def _difference(plus: tuple[Ints, ...], minus: tuple[Ints, ...]) -> list[Ints]:

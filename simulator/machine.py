@@ -6,13 +6,16 @@ a schedule in an illegal order really computes with wrong data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from models.mapping import MappingError
 from models.plan import Plan, PlannedOp, Stage
 from simulator import claims
-from simulator.bench import Bench, Run, spatial
+from simulator.bench import UNFIT, Bench, Run, spatial
 from simulator.engines import contraction
 from simulator.engines.cast import cast
 from simulator.engines.collect import collect
@@ -43,11 +46,11 @@ def execute(bench: Bench) -> Counted:
     for op, starts in _events(bench.plan):
         if starts:
             run = Run(bench, op)
-            _attempt(run, counted)
+            _attempt(run, partial(_run, run, counted))
             pending[op.name] = run
             continue
-        for effect in pending.pop(op.name).effects:
-            effect()
+        run = pending.pop(op.name)
+        _attempt(run, partial(_finish, run))
     return counted
 
 
@@ -60,18 +63,30 @@ def _events(plan: Plan) -> list[tuple[PlannedOp, bool]]:
     return [(op, starts) for _, _, _, op, starts in sorted(events, key=lambda e: e[:3])]
 
 
-def _attempt(run: Run, counted: Counted) -> None:
-    """Runs one operation; a plan that names nothing real or whose numbers do not fit together is a violation."""
+def _attempt(run: Run, work: Callable[[], None]) -> None:
+    """Does what a plan says; where it names nothing real or its numbers do not fit together, that is a violation.
+
+    Settings are free JSON, so a wrong type there is the plan's fault too.
+    """
     known = len(run.bench.report.violations)
     try:
-        _run(run, counted)
+        work()
+    except MappingError as error:
+        run.fail(error.rule, f"the operation cannot run: {error}")
     except LookupError as error:
         run.fail("unknown_reference", f"the operation cannot run: {error}")
-        run.effects.clear()
-    except ValueError as error:
+    except UNFIT as error:
         if len(run.bench.report.violations) == known:
             run.fail("settings_mismatch", f"the operation cannot run: {error}")
-        run.effects.clear()
+    else:
+        return
+    run.effects.clear()
+
+
+def _finish(run: Run) -> None:
+    """Makes visible what an operation wrote."""
+    for effect in run.effects:
+        effect()
 
 
 def _run(run: Run, counted: Counted) -> None:

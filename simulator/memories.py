@@ -1,7 +1,7 @@
 """What the chip's memories hold: bytes or elements, and which of them nobody wrote (poison).
 
-Poison is kept beside the data: in byte memories two bits per byte, one per nibble, so that 4-bit elements know
-their own. Memories are allocated up to the plan's high-water mark only.
+What is defined is kept beside the data: in byte memories two bits per byte, one per nibble, so that 4-bit elements
+know their own. Memories are allocated up to the plan's high-water mark only.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Ints = NDArray[np.int64]
 Walk = tuple[tuple[int, int], ...]
 """Sequencer entries (size, stride in elements), outermost first."""
 
-_UNWRITTEN = 0xA5  # unlikely to pass for data when a mask is forgotten
-_POISON_BYTE = 0x03
+_BOTH_NIBBLES = 0x03
 
 
 @dataclass(slots=True)
@@ -47,23 +46,26 @@ def walk_end(walk: Walk) -> int:
 
 
 class ByteMemory:
-    """A byte-addressed memory per unit (data memory, vector registers): shape [groups, slices, bytes]."""
+    """A byte-addressed memory per unit (data memory, vector registers): shape [groups, slices, bytes].
 
-    def __init__(self, groups: int, slices: int, size_bytes: int) -> None:
-        self.data = np.full((groups, slices, size_bytes), _UNWRITTEN, dtype=np.uint8)
-        self.poison = np.full((groups, slices, size_bytes), _POISON_BYTE, dtype=np.uint8)
+    `defined` has two bits per byte, one for each nibble. Both arrays start as untouched zero pages, so that a high
+    mark costs no time until something is written there.
+    """
+
+    def __init__(self, groups: int, slices: int, size_bytes: int, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.data = np.zeros((groups, slices, size_bytes), dtype=np.uint8)
+        self.defined = np.zeros((groups, slices, size_bytes), dtype=np.uint8)
 
     def read(self, address: int, dtype: str, slices: int, walk: Walk) -> Block:
         """Reads a walk in the first `slices` slices of every group: [units, steps of the walk]."""
         if DTYPES[dtype].bits == 4:
             return self._read_nibbles(address, slices, walk)
-        raw = self._strided(False, address, dtype, slices, walk)
-        mask = self._strided(True, address, dtype, slices, walk)
+        raw, defined = self._strided(address, dtype, slices, walk)
         units, steps = raw.shape[0] * raw.shape[1], prod(raw.shape[2:])
-        width = DTYPES[dtype].bits // 8
-        end = address + walk_end(walk) * width
-        clean = not self.poison[:, :slices, address:end].any()
-        poison = None if clean else (mask != 0).reshape(units, steps)
+        end = address + walk_end(walk) * DTYPES[dtype].bits // 8
+        clean = bool((self.defined[:, :slices, address:end] == _BOTH_NIBBLES).all())
+        poison = None if clean else (defined != _all_defined(dtype)).reshape(units, steps)
         return Block(raw.reshape(units, steps), poison)
 
     def write(self, address: int, dtype: str, slices: int, walk: Walk, block: Block) -> None:
@@ -71,63 +73,70 @@ class ByteMemory:
         if DTYPES[dtype].bits == 4:
             self._write_nibbles(address, slices, walk, block)
             return
-        raw = self._strided(False, address, dtype, slices, walk)
-        mask = self._strided(True, address, dtype, slices, walk)
+        raw, defined = self._strided(address, dtype, slices, walk)
         raw[...] = block.raw.reshape(raw.shape)
         if block.poison is None:
-            mask[...] = 0
+            defined[...] = _all_defined(dtype)
         else:
-            mask[...] = np.where(block.poison, _poison_of(dtype), 0).reshape(mask.shape)
+            defined[...] = np.where(block.poison, 0, _all_defined(dtype)).reshape(defined.shape)
 
-    def _grow(self, end: int) -> None:
-        """Makes room for what a walk touches beyond the high-water mark: nobody wrote it."""
+    def _grow(self, address: int, end: int) -> None:
+        """Makes room for what a walk touches beyond the high-water mark: nobody wrote it.
+
+        Raises:
+            ValueError: the walk leaves the memory.
+
+        """
+        if address < 0 or end > self.limit_bytes:
+            raise ValueError(f"the walk goes from byte {address} to {end} of {self.limit_bytes} in a slice")
         more = end - self.data.shape[2]
         if more > 0:
             pads = ((0, 0), (0, 0), (0, more))
-            self.data = np.pad(self.data, pads, constant_values=_UNWRITTEN)
-            self.poison = np.pad(self.poison, pads, constant_values=_POISON_BYTE)
+            self.data, self.defined = np.pad(self.data, pads), np.pad(self.defined, pads)
 
-    def _strided(self, poison: bool, address: int, dtype: str, slices: int, walk: Walk) -> NDArray[Any]:
-        """A view of the walk: no copy, whatever it repeats."""
+    def _strided(self, address: int, dtype: str, slices: int, walk: Walk) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Views of the walk in the data and in what is defined: no copy, whatever it repeats."""
         width = DTYPES[dtype].bits // 8
-        self._grow(address + walk_end(walk) * width)
-        array = self.poison if poison else self.data
+        self._grow(address, address + walk_end(walk) * width)
         sizes = [size for size, _ in walk]
         strides = [stride * width for _, stride in walk]
-        base = array[:, :slices, address : address + width].view(CONTAINER[dtype])
-        return as_strided(base, (*base.shape[:2], *sizes), (*base.strides[:2], *strides))
+        views = []
+        for array in (self.data, self.defined):
+            base = array[:, :slices, address : address + width].view(CONTAINER[dtype])
+            shape, steps = (*base.shape[:2], *sizes), (*base.strides[:2], *strides)
+            views.append(as_strided(base, shape, steps))
+        return views[0], views[1]
 
-    def _nibbles(self, array: NDArray[np.uint8], address: int, slices: int, end: int) -> NDArray[np.uint8]:
-        taken = array[:, :slices, address:end]
-        halves = np.stack([taken & 0x0F, taken >> 4], axis=-1)
-        return halves.reshape(-1, 2 * taken.shape[2])
+    @staticmethod
+    def _halves(taken: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+        """[units, 2 x bytes]: the low part of every byte, then the high part, `bits` each."""
+        low = (1 << bits) - 1
+        return np.stack([taken & low, taken >> bits], axis=-1).reshape(-1, 2 * taken.shape[2])
+
+    def _nibbles(self, address: int, slices: int, walk: Walk) -> tuple[Any, NDArray[np.int64]]:
+        """The bytes that a walk of 4-bit elements touches, and its offsets in nibbles."""
+        end = address + -(-walk_end(walk) // 2)
+        self._grow(address, end)
+        return (slice(None), slice(0, slices), slice(address, end)), walk_offsets(walk)
 
     def _read_nibbles(self, address: int, slices: int, walk: Walk) -> Block:
-        end = address + -(-walk_end(walk) // 2)
-        self._grow(end)
-        offsets = walk_offsets(walk)
-        taken = self.poison[:, :slices, address:end]
-        mask = np.stack([taken & 1, taken >> 1], axis=-1).reshape(-1, 2 * taken.shape[2])[:, offsets] != 0
-        raw = self._nibbles(self.data, address, slices, end)[:, offsets]
-        return Block(raw, mask if mask.any() else None)
+        where, offsets = self._nibbles(address, slices, walk)
+        mask = self._halves(self.defined[where], 1)[:, offsets] == 0
+        return Block(self._halves(self.data[where], 4)[:, offsets], mask if mask.any() else None)
 
     def _write_nibbles(self, address: int, slices: int, walk: Walk, block: Block) -> None:
-        end = address + -(-walk_end(walk) // 2)
-        self._grow(end)
-        offsets = walk_offsets(walk)
-        raw = self._nibbles(self.data, address, slices, end)
+        where, offsets = self._nibbles(address, slices, walk)
+        raw, mask = self._halves(self.data[where], 4), self._halves(self.defined[where], 1)
         raw[:, offsets] = block.raw & 0x0F
-        taken = self.poison[:, :slices, address:end]
-        mask = np.stack([taken & 1, taken >> 1], axis=-1).reshape(raw.shape)
-        mask[:, offsets] = 0 if block.poison is None else block.poison
-        shape = taken.shape
-        self.data[:, :slices, address:end] = (raw[:, 0::2] | (raw[:, 1::2] << 4)).reshape(shape)
-        self.poison[:, :slices, address:end] = (mask[:, 0::2] | (mask[:, 1::2] << 1)).reshape(shape)
+        mask[:, offsets] = 1 if block.poison is None else ~block.poison
+        shape = self.data[where].shape
+        self.data[where] = (raw[:, 0::2] | (raw[:, 1::2] << 4)).reshape(shape)
+        self.defined[where] = (mask[:, 0::2] | (mask[:, 1::2] << 1)).reshape(shape)
 
 
-def _poison_of(dtype: str) -> np.generic:
+def _all_defined(dtype: str) -> np.generic:
     width = DTYPES[dtype].bits // 8
-    return CONTAINER[dtype](int.from_bytes(bytes([_POISON_BYTE]) * width, "little"))
+    return CONTAINER[dtype](int.from_bytes(bytes([_BOTH_NIBBLES]) * width, "little"))
 
 
 _ROW_ELEMENTS = 64
@@ -143,25 +152,25 @@ class TensorRegisters:
 
     def __init__(self, units: int, lanes: int, banks: int, rows: int) -> None:
         self.lanes, self.banks, self.rows = lanes, banks, rows
-        self.data = np.full((units, lanes, banks, rows, _ROW_ELEMENTS), _UNWRITTEN, dtype=np.uint8)
-        self.poison = np.ones((units, lanes, banks, rows, _ROW_ELEMENTS), dtype=np.bool_)
+        self.data = np.zeros((units, lanes, banks, rows, _ROW_ELEMENTS), dtype=np.uint8)
+        self.defined = np.zeros((units, lanes, banks, rows, _ROW_ELEMENTS), dtype=np.bool_)
 
     def store(self, row: int, lanes: int, block: Block) -> None:
         """Places flits [units, lanes, flits, elements]: flit f in bank f % 2, logical row f // 2 from `row` on."""
         units, _, flits, elements = block.raw.shape
         lane, bank, line = self._place(row, lanes, flits)
         width = block.raw.dtype.itemsize
-        data, poison = self.data.view(_ROW_CONTAINER[width]), self.poison[..., ::width]
+        data, defined = self.data.view(_ROW_CONTAINER[width]), self.defined[..., ::width]
         data[:units, lane, bank, line, :elements] = block.raw.view(_ROW_CONTAINER[width])
-        poison[:units, lane, bank, line, :elements] = False if block.poison is None else block.poison
+        defined[:units, lane, bank, line, :elements] = True if block.poison is None else ~block.poison
 
     def load(self, row: int, lanes: int, flits: int, elements: int, container: type[np.generic], units: int) -> Block:
         """Reads the flits of every lane back: [units, lanes, flits, elements]."""
         lane, bank, line = self._place(row, lanes, flits)
         width = np.dtype(container).itemsize
-        data, poison = self.data.view(_ROW_CONTAINER[width]), self.poison[..., ::width]
+        data, defined = self.data.view(_ROW_CONTAINER[width]), self.defined[..., ::width]
         raw = data[:units, lane, bank, line, :elements].view(container)
-        mask = poison[:units, lane, bank, line, :elements]
+        mask = ~defined[:units, lane, bank, line, :elements]
         return Block(raw, mask if mask.any() else None)
 
     def _place(self, row: int, lanes: int, flits: int) -> tuple[Ints, Ints, Ints]:

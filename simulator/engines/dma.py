@@ -59,7 +59,7 @@ def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:
     if entry is not None:
         element, rows = entry.element, run.layouts.units.groups * run.layouts.size(entry.slice)
         cells = run.layouts.identity(spatial(entry), (entry.element,), shift, swaps)
-        cells = cells.only(run.carried(entry.tensor, cells) | {a.name for a in swaps.values()})
+        cells = cells.only(run.carried(entry.tensor) | {a.name for a in swaps.values()})
         dtype = entry.dtype
     else:
         tensor = run.bench.plan.kernel.tensors.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def to_trf(run: Run, stage: Stage, flow: Flow) -> Flow:
     run.effects.append(lambda: run.bench.memories.trf.store(row, lanes, block))
     cells = flow.cells.moved(_per_lane(flow.time, flow.packet, lanes))
     claims.compare(run, "to_trf", cells, run.layouts.identity(spatial(entry), (entry.lane, entry.element)))
-    return flow
+    return replace(flow, steps=flow.time)
 
 
 def _lane_counts(run: Run) -> list[int]:
@@ -82,7 +83,7 @@ def to_vrf(run: Run, stage: Stage, flow: Flow) -> Flow:
     lane = _per_lane(flow.time, flow.packet, 1)
     cells = flow.cells.moved(lambda part: lane(part)[:, 0])
     claims.compare(run, "to_vrf", cells, run.layouts.identity(spatial(entry), (entry.element,)))
-    return flow
+    return replace(flow, steps=flow.time)
 
 
 def stored_container(dtype: str) -> type[np.generic]:

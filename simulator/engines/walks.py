@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from simulator.memories import Walk, walk_offsets
 
+_MOST_STEPS = 1 << 22
+"""Of one walk in one slice; an edited plan may state anything."""
+
 
 def entry_walk(settings: dict[str, Any], level: str) -> Walk:
-    """The entries of `time` or `packet`: (size, stride in elements), outermost first."""
-    return tuple((int(size), int(stride)) for size, stride in settings[f"{level}_entries"])
+    """The entries of `time` or `packet`: (size, stride in elements), outermost first.
+
+    Raises:
+        ValueError: entries that no sequencer could walk.
+
+    """
+    walk = tuple((int(size), int(stride)) for size, stride in settings[f"{level}_entries"])
+    if any(size < 1 or stride < 0 for size, stride in walk) or prod(size for size, _ in walk) > _MOST_STEPS:
+        raise ValueError(f"the {level} entries {list(walk)} are no walk")
+    return walk
 
 
 def run_elements(walk: Walk) -> int:

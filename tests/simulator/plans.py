@@ -150,8 +150,8 @@ def gemm_programs() -> dict[str, tuple[Stage, ...]]:
     rows = "I % 32, J / 8 % 4"
     fetch = {"interleave": None, "base": None, "reads_per_packet": 4}
     return {
-        "load_a": (stage("dma", "bf16", "1", "I % 32, K", read="a", write="a_dm", direction="load"),),
-        "load_b": (stage("dma", "bf16", "1", "J % 32, K", read="b", write="b_dm", direction="load"),),
+        "load_a": (stage("dma", "bf16", "1", "I % 32, K", LOAD_A, read="a", write="a_dm", direction="load"),),
+        "load_b": (stage("dma", "bf16", "1", "J % 32, K", LOAD_B, read="b", write="b_dm", direction="load"),),
         "store_b": (
             stage(
                 "fetch",
@@ -212,7 +212,7 @@ def gemm_programs() -> dict[str, tuple[Stage, ...]]:
             stage("contract_packet", "f32", f"{rows}, K / 32", "1", 256, tree_depth=5),
             stage("contract_time", "f32", rows, "1", 256, inner_time=1),
             stage("contract_lane", "f32", rows, "J % 8", 128, mode="interleaved"),
-            stage("cast", "bf16", rows, "J % 8 # 16"),
+            stage("cast", "bf16", rows, "J % 8 # 16", 128),
             stage(
                 "commit",
                 "bf16",
@@ -222,7 +222,7 @@ def gemm_programs() -> dict[str, tuple[Stage, ...]]:
                 write="c_dm",
                 time_entries=[[32, 32], [4, 8]],
                 packet_entries=[[8, 1]],
-                entries=["128:8", "8:1"],
+                entries=["1024:1"],
                 base=None,
                 trim_bytes=16,
                 write_bytes=16,
@@ -231,7 +231,7 @@ def gemm_programs() -> dict[str, tuple[Stage, ...]]:
                 relu=False,
             ),
         ),
-        "store_c": (stage("dma", "bf16", "1", "I % 32, J % 32", read="c_dm", write="c", direction="store"),),
+        "store_c": (stage("dma", "bf16", "1", "I % 32, J % 32", STORE_C, read="c_dm", write="c", direction="store"),),
     }
 
 
@@ -264,6 +264,6 @@ def gemm_plan() -> Plan:
         entry("a_dm", "dm", "bf16", GRID, "I % 32, K", 4096, (t2, t4), address=0),
         entry("b_dm", "dm", "bf16", GRID, "J % 32, K", 4096, (t1, t2 + STORE_B), address=4096),
         entry("c_dm", "dm", "bf16", GRID, "I % 32, J % 32", 2048, (t3, t5), address=8192),
-        entry("b_trf", "trf", "bf16", GRID, "J / 8 % 4, K", 4096, (t2, t4), region="full", row=0, rows=8, lane="J % 8"),
+        entry("b_trf", "trf", "bf16", GRID, "J / 8 % 4, K", 512, (t2, t4), region="full", row=0, rows=8, lane="J % 8"),
     ]
     return finished(GEMM, ops, memory, gemm_programs())

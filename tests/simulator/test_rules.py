@@ -1,0 +1,130 @@
+"""Three tests of every check: feasible, broken by one edit, feasible right beside it; and no rule without a check."""
+
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from models.faults import FaultError, rules
+from models.plan import Plan
+from simulator import simulate
+from simulator.checks import CHECKS
+from tests.simulator.edits import EDITS, fields, makespan, moved, plus, settings
+from tests.simulator.plans import gemm_plan
+from tests.simulator.small_plans import custom_plan, round_trip_plan, scale_plan
+
+PLANS = {p.__name__.removesuffix("_plan"): p() for p in (gemm_plan, scale_plan, custom_plan, round_trip_plan)}
+
+
+def broken_rules(plan):
+    return {v.rule for v in simulate(plan).violations}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_feasible(name):
+    assert broken_rules(PLANS[name]) == set()
+
+
+@pytest.mark.parametrize("rule", CHECKS)
+def test_broken_by_one_edit(rule):
+    name, edit, _ = EDITS[rule]
+    assert rule in broken_rules(edit(PLANS[name]))
+
+
+@pytest.mark.parametrize("rule", CHECKS)
+def test_feasible_beside(rule):
+    name, _, edit = EDITS[rule]
+    assert rule not in broken_rules(edit(PLANS[name]))
+
+
+def test_every_schedule_rule_is_checked():
+    """What only an execution can show is named while the plan runs."""
+    while_running = {"claim_mismatch", "unwritten_output", "write_conflict"}
+    schedule = {r.id for r in rules().values() if r.kind == "schedule"}
+    assert schedule - while_running <= CHECKS.keys()
+    assert CHECKS.keys() <= rules().keys()
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+def test_a_wrong_makespan_is_named_either_way(by):
+    assert "makespan_mismatch" in broken_rules(makespan(by)(PLANS["scale"]))
+
+
+@pytest.mark.parametrize("by", [-1, 1])
+@pytest.mark.parametrize("field", ["start", "end"])
+@pytest.mark.parametrize("entry", ["x_dm", "w_dm", "y_dm", "w_vrf[0]"])
+def test_an_edited_lifetime_is_named(entry, field, by):
+    assert "lifetime_mismatch" in broken_rules(plus("memory", entry, field, by)(PLANS["scale"]))
+
+
+def test_steps_of_a_stage_are_counted():
+    plan = PLANS["scale"]
+    stages = list(plan.programs["scale"])
+    stages[4] = stages[4].model_copy(update={"steps_cycles": 3})
+    assert "cycles_mismatch" in broken_rules(
+        plan.model_copy(update={"programs": {**plan.programs, "scale": tuple(stages)}})
+    )
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        settings("scale", "fetch", time_entries=[[4, 4]]),
+        settings("scale", "fetch", base={"start": "i", "stride": 16}),
+        settings("scale", "commit", base={"start": "3 * i", "stride": 16}),
+        settings("scale", "commit", time_entries=[[4, 16]]),
+        settings("stage", "to_vrf", element="H, L % 4 = 2"),
+    ],
+)
+def test_an_edited_walk_is_found(edit):
+    result = simulate(edit(PLANS["scale"]))
+    assert not result.ok
+    assert result.violations
+
+
+def test_moving_into_slack_changes_nothing():
+    """store_b has slack beside load_a: later by less than that, everything still holds."""
+    plan = PLANS["gemm"]
+    result = simulate(moved("store_b", 1000)(plan))
+    assert result.violations == ()
+    assert result.cycles.simulated == plan.makespan_cycles
+
+
+def numbers(value, path=()):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(inner, (*path, key))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from numbers(inner, (*path, i))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield path, value
+
+
+@pytest.mark.parametrize("name", ["scale", "custom"])
+def test_any_number_may_be_edited_without_a_crash(name):
+    """Numbers of operations, memory and programs: named, or still legal, or refused as a form; never a traceback."""
+    document = json.loads(PLANS[name].model_dump_json())
+    document["verification"] = None
+    rng = np.random.default_rng(7)
+    found = [p for p, _ in numbers(document) if p[0] in ("ops", "memory", "programs", "hardware")]
+    for k in rng.choice(len(found), min(80, len(found)), replace=False):
+        path = found[k]
+        copy = json.loads(json.dumps(document))
+        place = copy
+        for key in path[:-1]:
+            place = place[key]
+        old = place[path[-1]]
+        place[path[-1]] = int(rng.choice([old + 1, max(old - 1, 0), old * 2 + 1, 0]))
+        if place[path[-1]] == old:
+            continue
+        try:
+            result = simulate(Plan.model_validate(copy))
+        except (FaultError, ValidationError):
+            continue
+        assert result.violations or result.ok, path
+
+
+def test_an_edited_bound_is_named():
+    assert "bound_exceeds_makespan" in broken_rules(fields(lower_bound_cycles=5)(PLANS["scale"]))
