@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -36,7 +36,7 @@ class PassResult:
     """
 
     modes: tuple[Mode, ...] = ()
-    programs: dict[str, tuple[Stage, ...]] | None = None
+    programs: dict[str, tuple[Stage, ...]] = field(default_factory=dict)
     illegal: tuple[Illegal, ...] = ()
     writes: TensorLayout | None = None
     trf_rows: int = 0
@@ -66,7 +66,7 @@ def evaluate(
     """
     misplaced = pipeline.order([s.step for s in op.steps])
     if misplaced:
-        return PassResult(programs={}, findings=(*_before(misplaced[0][0], op, tensors, ground), *misplaced))
+        return PassResult(findings=(*_before(misplaced[0][0], op, tensors, ground), *misplaced))
     trails: list[tuple[PassContext, Trail]] = []
     for context in (MAIN, SUB) if op.context == "auto" else (op.context,):
         here = PassContext(op, replace(ground, context=context), tensors)
@@ -75,7 +75,7 @@ def evaluate(
     legal = [(c, t) for c, t in asked if not t.findings]
     illegal = _illegal([t for _, t in trails])
     if not legal:
-        return PassResult(programs={}, illegal=illegal, findings=_why_none(op, [t for _, t in asked or trails], fixed))
+        return PassResult(illegal=illegal, findings=_why_none(op, [t for _, t in asked or trails], fixed))
     return _result(op, legal, illegal)
 
 

@@ -24,6 +24,7 @@ from planner.engines.shapes import (
     elements_in,
     kept,
     lacks,
+    live_length,
     show,
     size_bits,
     size_bytes,
@@ -195,8 +196,8 @@ def read_elements(hardware: Hardware, trf: TensorLayout, packet: Mapping) -> int
 def _sequencer(hardware: Hardware, trf: TensorLayout, config: OuterConfig) -> tuple[list[Finding], dict[str, Any]]:
     read = read_elements(hardware, trf, config.packet)
     time = contiguous_walk([config.time], trf.element)
-    packet = contiguous_walk([config.packet], trf.element)
-    rest = contiguous_walk([Stride(config.packet, read)], trf.element) if read < config.packet.size else []
+    rest = _repeats(trf, config.packet, read)
+    packet = _joined(rest, read)
     settings: dict[str, Any] = {"read_elements": read}
     if time is None or packet is None or rest is None:
         return [_not_walked(trf, config)], settings
@@ -214,6 +215,27 @@ def _sequencer(hardware: Hardware, trf: TensorLayout, config: OuterConfig) -> tu
     if not lacks([config.time, config.packet], trf.lane):
         findings.append(_lane_in_stream(trf, config))
     return findings, settings
+
+
+def _repeats(trf: TensorLayout, packet: Mapping, read: int) -> list[Entry] | None:
+    """The walk of what is outside of one read; padding alone is a broadcast too, whatever is multiplied there."""
+    rest = Stride(packet, read)
+    if rest.size == 1:
+        return []
+    if not axis_names(packet) or live_length(rest) <= 1:
+        return [(rest.size, 0)]
+    return contiguous_walk([rest], trf.element)
+
+
+def _joined(rest: list[Entry] | None, read: int) -> list[Entry] | None:
+    """The packet's walk: its reads, and the elements of a read side by side, neighbours merged."""
+    if rest is None:
+        return None
+    if read == 1:
+        return rest
+    if rest and rest[-1][1] == read:
+        return [*rest[:-1], (rest[-1][0] * read, 1)]
+    return [*rest, (read, 1)]
 
 
 def _wide(hardware: Hardware, trf: TensorLayout, time: list[Entry]) -> list[Finding]:

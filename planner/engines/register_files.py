@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from models.dtypes import DTYPES
 from models.faults import Finding
 from models.hardware import Hardware
 from models.layout import Stream, TensorLayout
@@ -13,7 +14,7 @@ from models.mapping import ONE, Mapping, Stride, pair, text
 from planner.engines.base import Ground, Outcome
 from planner.engines.cases import CaseFunction, ground_of, judged, mapping, optional, stream_dtype
 from planner.engines.collect import one_flit
-from planner.engines.shapes import broken_promises, cut, disagreement, kept, size_bytes
+from planner.engines.shapes import broken_promises, cut, disagreement, elements_in, kept, size_bytes
 
 TRF_DTYPES = ("i4", "i5", "i8", "i9", "f8e4m3", "f8e5m2", "bf16")
 """Types that a TRF row can hold (domain: section 2, elements per row)."""
@@ -53,7 +54,9 @@ def to_trf(ground: Ground, stream: Stream, config: TrfConfig) -> Outcome:
     findings += kept([one_flit(hardware, stream.dtype, stream.packet)])
     if stream.time.size % lanes:
         findings.append(_not_outer(stream.time, config.lane))
-        return Outcome(tuple(findings), None, 0, _trf_settings(config, -(-stream.time.size // lanes), hardware))
+        return Outcome(
+            tuple(findings), None, 0, _trf_settings(config, stream.dtype, -(-stream.time.size // lanes), hardware)
+        )
     flits = stream.time.size // lanes
     _, inner = cut(stream.time, flits)
     wanted = pair(inner, stream.packet)
@@ -64,7 +67,7 @@ def to_trf(ground: Ground, stream: Stream, config: TrfConfig) -> Outcome:
             broken_promises("register_padding_kind", "Element", [stream.time, stream.packet], config.element),
         ]
     )
-    settings = _trf_settings(config, flits, hardware)
+    settings = _trf_settings(config, stream.dtype, flits, hardware)
     findings += kept([_capacity(config, settings, hardware)])
     return Outcome(tuple(findings), stream, stream.time.size, settings)
 
@@ -102,9 +105,17 @@ def _dtype(rule: str, file: str, dtype: str, legal: Sequence[str]) -> Finding | 
     return Finding(rule, f"the {file} cannot hold {dtype}, only {wanted}", dtype, f"one of {wanted}")
 
 
-def _trf_settings(config: TrfConfig, flits: int, hardware: Hardware) -> dict[str, Any]:
+def elements_per_row(hardware: Hardware, dtype: str) -> int:
+    """Elements of a type in one TRF row: limited by its stored bits, and by the bytes of data a row takes."""
+    trf = hardware.trf
+    return min(trf.row_bits // DTYPES[dtype].trf_bits, elements_in(dtype, trf.row_data_bytes))
+
+
+def _trf_settings(config: TrfConfig, dtype: str, flits: int, hardware: Hardware) -> dict[str, Any]:
     trf, lanes = hardware.trf, config.lane.size
-    rows = -(-flits // trf.banks)
+    # flit f of a lane lies in bank f % 2, row f // 2
+    per_flit = -(-elements_in(dtype, hardware.geometry.flit_bytes) // elements_per_row(hardware, dtype))
+    rows = -(-flits * per_flit // trf.banks)
     physical = -(-rows * lanes // hardware.geometry.lanes_per_slice)
     fits = [r for r, limit in _region_rows(hardware).items() if physical <= limit]
     if config.region != "auto":

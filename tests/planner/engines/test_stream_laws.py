@@ -119,3 +119,21 @@ def test_a_commit_writes_each_cell_once(order: list[str], size: int, context: st
     for name in axes:
         assert (np.broadcast_to(found.index[name], len(at)) == streamed.index[name]).all()
     assert outcome.steps == 3 * size * (2 if context == "sub" else 1)
+
+
+@pytest.mark.parametrize(("dtype", "elements"), [("i4", 64), ("i8", 32), ("f8e4m3", 32), ("f8e5m2", 32), ("bf16", 16)])
+def test_elements_of_a_trf_row(dtype: str, elements: int):
+    # domain section 2: elements per 320-bit row
+    assert register_files.elements_per_row(HARDWARE, dtype) == elements
+
+
+def test_narrower_rows_take_more_of_them():
+    narrow = load_hardware(overrides={"trf.row_data_bytes": 16})
+    axes = {"N": 8, "K": 64}
+    lane, inner, packet = Axis("N", 8), parse("K / 16", axes), parse("K % 16", axes)
+    config = register_files.TrfConfig("w", lane, Axis("K", 64))
+    rows = [
+        register_files.to_trf(Ground(h, axes), stream("bf16", pair(lane, inner), packet), config).settings["rows"]
+        for h in (HARDWARE, narrow)
+    ]
+    assert rows == [2, 4]
