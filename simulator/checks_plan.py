@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from simulator.facts import Broken, Facts, makespan_of, stretched
@@ -26,9 +27,9 @@ def unknown_reference(facts: Facts) -> Iterator[Broken]:
 
 def operation_missing(facts: Facts) -> Iterator[Broken]:
     """Every operation of the kernel is planned once per iteration."""
-    planned = [(op.base, tuple(sorted(op.iteration.items()))) for op in facts.plan.ops]
+    planned = Counter((op.base, tuple(sorted(op.iteration.items()))) for op in facts.plan.ops)
     for key in facts.order:
-        count = planned.count(key)
+        count = planned[key]
         if count != 1:
             where = "".join(f", {name} = {value}" for name, value in key[1])
             yield Broken(f"operation `{key[0]}`{where} is planned {count} times", key[0], count, 1)

@@ -6,7 +6,7 @@ Times inside are tenths of a cycle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heapreplace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,23 +91,31 @@ def queue_tenths(requests: Pieces, hardware: Hardware) -> int:
     channel = channel_of(requests.start) % dma.channels
     chunks = (requests.start + requests.length - 1) // chunk - requests.start // chunk + 1
     service = dma.service_tenths + dma.service_chunk_tenths * chunks
-    lists = [(channel[order].tolist(), service[order].tolist()) for order in engines]
-    free = [0] * dma.channels
-    ends: list[list[int]] = [[] for _ in lists]
+    lists = [list(zip(channel[order].tolist(), service[order].tolist(), strict=True)) for order in engines]
+    return _run(lists, dma.channels, dma.in_flight_requests, dma.return_tenths)
+
+
+def _run(lists: list[list[tuple[int, int]]], channels: int, in_flight: int, back: int) -> int:
+    """Serves (channel, service) requests of every engine; plain comparisons, since this loop is the slow part."""
+    free = [0] * channels
+    ends: list[list[int]] = [[0] * in_flight for _ in lists]  # the first ones stand for "nothing in flight"
+    waiting = [iter(requests) for requests in lists]
     ready = [(0, engine) for engine in range(len(lists))]
-    heapify(ready)
     while ready:
-        issued, engine = heappop(ready)
+        issued, engine = ready[0]
         done = ends[engine]
-        at = len(done)
-        lane = lists[engine][0][at]
-        free[lane] = max(issued, free[lane]) + lists[engine][1][at]
-        end = free[lane] + dma.return_tenths
-        done.append(max(end, done[-1]) if done else end)
-        if at + 1 < len(lists[engine][0]):
-            oldest = at + 1 - dma.in_flight_requests
-            waits = done[oldest] if oldest >= 0 else 0
-            heappush(ready, (max(issued + _TENTHS, waits), engine))
+        request = next(waiting[engine], None)
+        if request is None:
+            heappop(ready)
+            continue
+        lane, service = request
+        begin = free[lane]
+        end = (issued if issued > begin else begin) + service
+        free[lane] = end
+        end += back
+        done.append(end if end > done[-1] else done[-1])
+        issued, oldest = issued + _TENTHS, done[-in_flight]
+        heapreplace(ready, (issued if issued > oldest else oldest, engine))
     return max((done[-1] for done in ends), default=0)
 
 
