@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from models.dtypes import DTYPES
 from models.faults import Fault, FaultError
 from planner.files import MAX_CASES_BYTES, read_bounded
 from planner.readers.nodes import Node, NodeError, compose, walk
@@ -26,6 +27,15 @@ _SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 )
 """Types of unquoted text by the core schema of YAML 1.2; the rest is text."""
 _EATEN_PADDING = re.compile(r"#[ \t]*[0-9{]")
+
+
+def _known_dtype(name: str) -> str:
+    if name not in DTYPES:
+        raise ValueError(f"no element type, which are {', '.join(DTYPES)}")
+    return name
+
+
+DTypeName = Annotated[str, AfterValidator(_known_dtype)]
 
 
 class _Record(BaseModel):
@@ -52,9 +62,9 @@ class Case(_Record):
     expect: Expect
     axes: dict[str, Annotated[int, Field(ge=1, le=MOST_AXIS)]] = Field(default_factory=dict)
     expr: str | None = None
-    dtype: str | None = None
-    out_dtype: str | None = None
-    weight_dtype: str | None = None
+    dtype: DTypeName | None = None
+    out_dtype: DTypeName | None = None
+    weight_dtype: DTypeName | None = None
     context: str | None = None
     zero_point: int | None = None
     slice: str | None = None

@@ -85,6 +85,7 @@ def test_what_differs_is_said_with_both_values(judged, expect, result, mismatch)
         ("cases:\n\n- {id: a, engine: mapping, axes: {A: 0}, expect: {ok: true}}\n", "case_form", 3),
         ("cases:\n- {id: a, engine: mapping, expr: [1], expect: {ok: true}}\n", "case_form", 2),
         ("cases:\n- {id: a, engine: mapping, expr: A, expect: {ok: true, cells: {x: {}}}}\n", "case_form", 2),
+        ("cases:\n- {id: a, engine: cast, dtype: i7, expect: {ok: true}}\n", "case_form", 2),
         ("cases:\n- {id: a, engine: warp, expect: {ok: true}}\n", "unknown_engine", 2),
         ("cases:\n- {id: a, engine: fetch, expect: {ok: true}}\n", "case_form", 2),
         ("cases:\n- {id: a, id: b, engine: mapping, expect: {ok: true}}\n", "duplicate_key", 2),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 import models.presets.load
+import planner
 from models.faults import FaultError
 from models.graph import Illegal, Mode, Operation
 from models.presets.load import load_hardware
@@ -19,6 +21,7 @@ from planner.cases import run_cases
 from planner.choices import Choices
 from planner.files import read_plan
 from planner.inputs import read_inputs
+from planner.options import PlanOptions, Request
 from tests.cli.samples import a_plan
 
 Action = Callable[[Path], object]
@@ -33,6 +36,18 @@ def preset(text: str) -> Action:
     return act
 
 
+def planned(dm_bytes: int) -> Action:
+    """Plans gemm, of which two tensors of 4096 bytes are alive together; no single rule is allowed to explain it."""
+
+    def act(_folder: Path) -> object:
+        request = Request(settings={"dm.bytes_per_slice": dm_bytes})
+        with patch("planner.infeasible.core", return_value=()):
+            return planner.plan(GEMM, request, PlanOptions(alternatives=False, verify=False))
+
+    return act
+
+
+GEMM = Path(__file__).parent.parent.parent / "examples" / "gemm.yaml"
 RNGD = Path(models.presets.load.__file__).with_name("rngd.yaml").read_text(encoding="utf-8")
 
 
@@ -100,6 +115,9 @@ RULE_CASES: dict[str, Action] = {
     "unknown_choice.feasible": choice("o.context"),
     "unknown_choice.broken": choice("o.contexts"),
     "unknown_choice.beside": choice("o.lane_mode"),
+    "infeasible.feasible": planned(524288),
+    "infeasible.broken": planned(8191),
+    "infeasible.beside": planned(8192),
     "plan_form.feasible": plan(),
     "plan_form.broken": plan(makespan_cycles="many"),
     "plan_form.beside": plan(makespan_cycles=None),
