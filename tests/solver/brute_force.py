@@ -27,9 +27,7 @@ def _mode_choices(problem: Problem):
         modes = {op.name: m for op, m in zip(problem.operations, picked, strict=True)}
         present = {}
         for op in problem.operations:
-            if op.requires is None:
-                present[op.name] = modes[op.name]
-            elif op.requires[0] in present and present[op.requires[0]].id in op.requires[1]:
+            if op.requires is None or (op.requires[0] in present and present[op.requires[0]].id in op.requires[1]):
                 present[op.name] = modes[op.name]
             elif modes[op.name] is not op.modes[0]:
                 break  # absent: counted once
@@ -85,34 +83,39 @@ class _Search:
             return
         if self.best is not None and max([now, *ends.values()]) + self.sync >= self.best:
             return
+        state = ends, free, dead, alive, ring, ring_free, now
+        self._load_bitmap(*state)
+        for name in self.modes:
+            if name not in ends and all(e.before in ends for e in self.edges if e.after == name):
+                self._start(name, *state)
+
+    def _load_bitmap(self, ends, free, dead, alive, ring, ring_free, now):
         for bitmap in {m.bitmap for n, m in self.modes.items() if m.bitmap and n not in ends}:
             if ring is None or (ring[0] != bitmap and ring[2]):
                 begin = max(now, ring_free, free.get("dma", 0), free.get("sub", 0))
                 after = {**free, "dma": begin + self.load, "sub": begin + self.load}
                 self._go(ends, after, dead, alive, (bitmap, begin + self.load, False), ring_free, begin)
-        for name, mode in self.modes.items():
-            if name in ends or any(e.before not in ends for e in self.edges if e.after == name):
-                continue
-            low = max([now, *(ends[e.before] + e.lag_cycles for e in self.edges if e.after == name)])
-            if mode.bitmap and (ring is None or ring[0] != mode.bitmap):
-                continue
-            if mode.bitmap:
-                low = max(low, ring[1])
-            low = max([low, *(free.get(r, 0) for r in mode.holds)])
-            start = self._room(name, low, dead, alive)
-            if start is None:
-                continue
-            end = start + mode.cycles
-            new_ends = {**ends, name: end}
-            new_alive = alive | {b.name for b in self.buffers if name in b.writers}
-            new_dead = dict(dead)
-            for b in new_alive:
-                if self.users[b] <= set(new_ends):
-                    new_dead[b] = max(new_ends[u] for u in self.users[b])
-            new_free = {**free, **dict.fromkeys(mode.holds, end)}
-            used = max(ring_free, end) if mode.bitmap else ring_free
-            held = (ring[0], ring[1], True) if mode.bitmap else ring
-            self._go(new_ends, new_free, new_dead, new_alive, held, used, start)
+
+    def _start(self, name, ends, free, dead, alive, ring, ring_free, now):
+        mode = self.modes[name]
+        if mode.bitmap and (ring is None or ring[0] != mode.bitmap):
+            return
+        low = max([now, *(ends[e.before] + e.lag_cycles for e in self.edges if e.after == name)])
+        low = max([low, ring[1] if mode.bitmap else 0, *(free.get(r, 0) for r in mode.holds)])
+        start = self._room(name, low, dead, alive)
+        if start is None:
+            return
+        end = start + mode.cycles
+        new_ends = {**ends, name: end}
+        new_alive = alive | {b.name for b in self.buffers if name in b.writers}
+        new_dead = dict(dead)
+        for b in new_alive:
+            if self.users[b] <= set(new_ends):
+                new_dead[b] = max(new_ends[u] for u in self.users[b])
+        new_free = {**free, **dict.fromkeys(mode.holds, end)}
+        used = max(ring_free, end) if mode.bitmap else ring_free
+        held = (ring[0], ring[1], True) if mode.bitmap else ring
+        self._go(new_ends, new_free, new_dead, new_alive, held, used, start)
 
     def _room(self, name, low, dead, alive):
         """The earliest start from `low` at which the places that begin here fit beside those that live on."""
