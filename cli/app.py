@@ -84,8 +84,10 @@ def _status_of(error: Exception, talk: Talk, *, debug: bool) -> int:
     from models.faults import FaultError
 
     if isinstance(error, FaultError):
+        from cli.why_not import ways_out
+
         talk.faults(error.faults)
-        talk.fault_document(error.faults)
+        talk.fault_document(error.faults, ways_out(error, talk))
         return UNUSABLE if all(f.rule.startswith("unreadable_") for f in error.faults) else INVALID
     if isinstance(error, OSError | typer.BadParameter):
         talk.error(str(error))

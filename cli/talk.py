@@ -54,10 +54,10 @@ class Talk:
         for fault in faults:
             self.error(str(fault))
 
-    def fault_document(self, faults: Iterable[Fault]) -> None:
-        """With --json, the document in place of the one that could not be made."""
+    def fault_document(self, faults: Iterable[Fault], more: Mapping[str, Any] | None = None) -> None:
+        """With --json, the document in place of the one that could not be made; `more` stands behind the faults."""
         if self.json:
-            self.document({"ok": False, "faults": [f.model_dump() for f in faults]})
+            self.document({"ok": False, "faults": [f.model_dump() for f in faults], **(more or {})})
 
     def close(self) -> None:
         """Flushes standard output, so that a full disk is an error and not a remark of the interpreter."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from models.plan import Plan, Verification
     from planner.facade import Checked, check, plan, prepare
     from planner.files import read_plan, write_atomic
+    from planner.infeasible import InfeasibleError
     from planner.inputs import read_inputs
     from planner.options import PlanOptions, Request
     from planner.schema import json_schema
@@ -24,6 +25,7 @@ _HOME = {
     "Checked": "planner.facade",
     "Fault": "models.faults",
     "FaultError": "models.faults",
+    "InfeasibleError": "planner.infeasible",
     "Plan": "models.plan",
     "PlanOptions": "planner.options",
     "Request": "planner.options",
@@ -44,6 +46,7 @@ __all__ = [
     "Checked",
     "Fault",
     "FaultError",
+    "InfeasibleError",
     "Plan",
     "PlanOptions",
     "Request",

@@ -13,14 +13,14 @@ from models.graph import Problem
 from models.hardware import Hardware
 from models.plan import Plan, SolverInfo, Source
 from models.presets.load import load_hardware
-from planner import assemble, notes, pricing, verify
+from planner import assemble, explain_faster, infeasible, notes, pricing, verify
 from planner.build import Built, build
 from planner.chain import chain
 from planner.choices import Choices
-from planner.infeasible import faults_of
 from planner.options import PlanOptions, Request
 from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import read_kernel
+from planner.whatif_hint import Hint, solution_of
 from solver import Options, Solution
 
 Progress = Callable[[str, float | None], None]
@@ -56,6 +56,7 @@ def plan(
     progress: Progress | None = None,
     on_plan: Callable[[Plan], None] | None = None,
     stop: threading.Event | None = None,
+    hint: Hint | None = None,
 ) -> Plan:
     """Plans a kernel, executes the plan in the simulator and returns it with its verification.
 
@@ -66,12 +67,19 @@ def plan(
         progress: called with what is being done and a share from 0 to 1, None when that is not known.
         on_plan: called with every plan that is better than those before, unverified; the last call is the result.
         stop: set it to stop early; the best plan so far is returned, `stopped_by` interrupt.
+        hint: the plan of a similar kernel to start from (`planner.hint_of`); it is kept where no other is better.
 
     Raises:
-        FaultError: the kernel is wrong, or no plan exists (the broken rules that together forbid one).
+        FaultError: the kernel is wrong.
+        InfeasibleError: no plan exists: the broken rules that together forbid one, and what would allow one.
 
     """
-    return _Planning(prepare(path, request), options, progress or _silent, on_plan, stop or threading.Event()).run()
+    try:
+        prepared = prepare(path, request)
+    except FaultError as error:
+        raise infeasible.explained(path, request, error, options) from None
+    job = _Planning(prepared, options, progress or _silent, on_plan, stop or threading.Event(), request, hint)
+    return job.run()
 
 
 def _silent(_what: str, _share: float | None) -> None:
@@ -85,6 +93,8 @@ class _Planning:
     progress: Progress
     on_plan: Callable[[Plan], None] | None
     stop: threading.Event
+    request: Request
+    hint: Hint | None = None
 
     @property
     def problem(self) -> Problem:
@@ -92,13 +102,22 @@ class _Planning:
 
     def run(self) -> Plan:
         self.progress("solving", None)
-        solution = solver.solve(self.problem, self._limits(), on_solution=self._improved, stop=self.stop)
+        solution = solver.solve(
+            self.problem,
+            self._limits(),
+            hint=solution_of(self.hint, self.problem),
+            on_solution=self._improved,
+            stop=self.stop,
+        )
         if solution.status == "infeasible":
-            raise FaultError(faults_of(self.prepared.built, self.prepared.source, solution, self._limits()))
+            self.progress("looking for the reason", None)
+            raise infeasible.why_not(self.prepared.source, self.prepared.hardware, self.request, self.options)
         if solution.makespan is None:
             return self._undecided(solution)
         priced = self._priced(solution) if self.options.alternatives else {}
         out = self._plan(solution, priced)
+        if self.options.alternatives:
+            out = self._with_levers(out, solution)
         if self.on_plan is not None:
             self.on_plan(out)
         return self._verified(out)
@@ -122,6 +141,11 @@ class _Planning:
             return solver.solve(problem, self._limits(), hint=hint, stop=self.stop)
 
         return pricing.price(self.problem, solution, solve)
+
+    def _with_levers(self, out: Plan, solution: Solution) -> Plan:
+        self.progress("pricing what binds", None)
+        found = explain_faster.price(self.problem, out, solution, self._limits(), self.stop)
+        return out.model_copy(update={"notes": (*out.notes, *explain_faster.notes(out, found))})
 
     def _verified(self, out: Plan) -> Plan:
         if not self.options.verify:

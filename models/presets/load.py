@@ -46,6 +46,8 @@ def load_hardware(name_or_path: str = "rngd", overrides: Mapping[str, int] | Non
                     )
                 ]
             )
+        if values[group][leaf] == number:
+            continue  # the same number changes nothing, not even where it says it comes from
         values[group][leaf] = number
         provenance = provenance | {
             path: provenance[path] | {"source": f"set by the user, was: {provenance[path]['source']}"}
