@@ -230,7 +230,7 @@ def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
     wide = -(-columns // columns_out) * columns_out
 
     def fold(part: NDArray[Any], fill: int) -> NDArray[Any]:
-        if part.shape[1:] == (1, 1, 1):
+        if part.shape[1:] == (1, 1, 1) != (lanes, time, columns):
             return part[:, 0]
         whole = np.broadcast_to(part, (part.shape[0], lanes, time, columns))
         if mode == "interleaved":

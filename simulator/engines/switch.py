@@ -30,8 +30,7 @@ def switch(run: Run, stage: Stage, flow: Flow) -> Flow:
     sources = heard(hears, ring)
     if config["kind"] == "InterTranspose":
         return _own_steps_only(flow, sources, config, steps)
-    groups = _time_groups(config)
-    return _copied(flow, sources, groups, steps)
+    return _copied(flow, sources, *_grouping(config), steps)
 
 
 def ring_steps(run: Run, flow: Flow, ring: int) -> int:
@@ -61,16 +60,17 @@ def heard(hears: Bits, ring: int) -> Copies:
     return out
 
 
-def _time_groups(config: dict[str, Any]) -> int:
-    """How many steps pass in slot order before the next source is heard: Broadcast01 alone groups time0."""
-    return int(config.get("time0") or 1) if config["kind"] == "Broadcast01" else 1
+def _grouping(config: dict[str, Any]) -> tuple[int, int]:
+    """Steps and slots that pass together: Broadcast01 alone sends slice0 slots for each of time0 steps in turn."""
+    if config["kind"] != "Broadcast01":
+        return 1, 1
+    return int(config["time0"]), int(config["slice0"])
 
 
-def _copied(flow: Flow, sources: Copies, time0: int, steps: int) -> Flow:
+def _copied(flow: Flow, sources: Copies, time0: int, slice0: int, steps: int) -> Flow:
     """Output Time in the order of the copies: [time1, slice1, time0, slice0] for a group of time0 steps."""
     slices, copies = sources.shape
     groups = flow.raw.shape[0] // slices
-    slice0 = 1 if time0 == 1 else _slice0(sources)
     outer = flow.time // time0
 
     def move(part: NDArray[Any]) -> NDArray[Any]:
@@ -83,16 +83,9 @@ def _copied(flow: Flow, sources: Copies, time0: int, steps: int) -> Flow:
         split = taken.reshape(-1, slices, copies // slice0, slice0, outer, time0, packet)
         ordered = split.transpose(0, 1, 4, 2, 5, 3, 6)
         out = ordered.reshape(-1, flow.time * copies, packet)
-        return out[:slices] if part.shape[0] == 1 else out
+        return out[:1] if part.shape[0] == 1 else out  # what no unit tells apart stays so
 
     return _with_silence(flow, flow.moved(move, steps), sources, time0, slice0)
-
-
-def _slice0(sources: Copies) -> int:
-    """How many neighbouring sources a router of Broadcast01 hears in a row."""
-    first = sources[np.argmax((sources >= 0).sum(axis=1))]
-    gaps = np.flatnonzero(np.diff(first) != 1)
-    return int(gaps[0]) + 1 if len(gaps) else len(first)
 
 
 def _with_silence(before: Flow, after: Flow, sources: Copies, time0: int, slice0: int) -> Flow:
