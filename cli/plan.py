@@ -83,6 +83,7 @@ def plan(
     alternatives: Annotated[
         bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")
     ] = True,
+    why: Annotated[bool, typer.Option("--why", help="Price what would have to give for a shorter plan.")] = False,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")] = True,
     random: Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")] = False,
     timings: Annotated[
@@ -113,6 +114,7 @@ def plan(
             workers=workers,
             seed=seed,
             alternatives=alternatives,
+            why=why,
             verify=verify,
             random=random,
         ),

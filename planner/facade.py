@@ -116,7 +116,7 @@ class _Planning:
             return self._undecided(solution)
         priced = self._priced(solution) if self.options.alternatives else {}
         out = self._plan(solution, priced)
-        if self.options.alternatives:
+        if self.options.why:
             out = self._with_levers(out, solution)
         if self.on_plan is not None:
             self.on_plan(out)

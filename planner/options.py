@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 class PlanOptions:
     """How to plan: limits, seeds, and what is done besides solving.
 
-    `alternatives`: price the other values of every choice, each by a solve of its own. `verify`: execute the plan in
-    the simulator; `random` draws real numbers for that instead of seeded integers.
+    `alternatives`: price the other values of every choice, each by a solve of its own. `why`: price what each rule and
+    operation on the chain of the makespan would buy if it gave way. `verify`: execute the plan in the simulator;
+    `random` draws real numbers for that instead of seeded integers.
     """
 
     time_limit_seconds: float = 60.0
     workers: int = 1
     seed: int = 0
     alternatives: bool = True
+    why: bool = False
     verify: bool = True
     random: bool = False
 
