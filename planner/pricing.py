@@ -33,9 +33,13 @@ def price(
     for op, field, value, alternative in _illegal(problem):
         out.setdefault((op, field), []).append(alternative)
         del value
+    looped = {op.base for op in problem.operations if op.iteration}
     for variant in variants(problem, chosen):
         found = solve(variant.problem, chosen)
-        alternative = Alternative(value=variant.value, makespan_cycles=found.makespan, status=found.status)
+        scope = "in all iterations" if variant.op in looped else ""
+        alternative = Alternative(
+            value=variant.value, makespan_cycles=found.makespan, status=found.status, message=scope
+        )
         out.setdefault((variant.op, variant.field), []).append(alternative)
     for tensor, op in _staged(problem).items():
         places = Alternative(
@@ -58,23 +62,26 @@ def variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
 
 
 def _mode_variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
+    used = _used(problem, chosen)
     seen: set[tuple[str, str, str]] = set()
     for op in problem.operations:
-        used = {
-            field: value
-            for o in problem.operations
-            if o.base == op.base and o.name in chosen.modes
-            for m in o.modes
-            if m.id == chosen.modes[o.name]
-            for field, value in m.decisions.items()
-        }
         for mode in (*op.modes, *op.dominated):
             for field, value in mode.decisions.items():
                 key = (op.base, field, value)
-                if key in seen or used.get(field) == value:
-                    continue
-                seen.add(key)
-                yield Variant(*key, _forced(problem, *key))
+                if key not in seen and used.get((op.base, field)) != {value}:
+                    seen.add(key)
+                    yield Variant(*key, _forced(problem, *key))
+
+
+def _used(problem: Problem, chosen: Solution) -> dict[tuple[str, str], set[str]]:
+    """Values in use by (operation of the kernel file, field); iterations of a loop may differ."""
+    used: dict[tuple[str, str], set[str]] = {}
+    for op in problem.operations:
+        for mode in op.modes:
+            if chosen.modes.get(op.name) == mode.id:
+                for field, value in mode.decisions.items():
+                    used.setdefault((op.base, field), set()).add(value)
+    return used
 
 
 def _forced(problem: Problem, base: str, field: str, value: str) -> Problem:
