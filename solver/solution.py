@@ -13,8 +13,8 @@ from models.plan import Status, StoppedBy
 class Options:
     """Limits of a solve.
 
-    With one worker `time_limit_seconds` is deterministic time (about a second each, the same on every machine), with
-    more it is wall time.
+    With one worker `time_limit_seconds` is turned into deterministic time, the same on every machine; with more it is
+    wall time.
     """
 
     time_limit_seconds: float = 60.0

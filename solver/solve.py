@@ -107,9 +107,10 @@ class _Search:
         return self._placed(one_by_one(self.index, _read(model, done.solver.value))) if done.found else None
 
     def _candidates(self, known: Bound, hint: Solution | None) -> Iterable[Solution]:
-        if hint is not None and _same_choices(self.index, hint):
-            yield replace(hint, addresses={})
-            yield replace(hint, regions={}, addresses={})
+        adapted = None if hint is None else _adapted(self.index, hint)
+        if hint is not None and adapted is not None:
+            yield replace(adapted, regions=hint.regions)
+            yield adapted
         yield from list_schedules(self.index, known)
 
     def _placed(self, solution: Solution) -> Solution | None:
@@ -219,10 +220,16 @@ def _kept(first: Solution | None, found: Solution) -> Solution:
     )
 
 
-def _same_choices(index: Index, hint: Solution) -> bool:
-    """Whether a solution names the modes of this problem."""
-    known = {o.name: {m.id for m in o.modes} for o in index.ops.values()}
-    return all(mode in known.get(op, ()) for op, mode in hint.modes.items()) and bool(hint.starts)
+def _adapted(index: Index, hint: Solution) -> Solution | None:
+    """A plan of a similar problem, in its order, with modes of this one; None where it does not carry over."""
+    known = {o.name: {m.id: m for m in o.modes} for o in index.ops.values()}
+    if not hint.starts or any(not known.get(op) for op in hint.starts):
+        return None
+    modes = {op: mode if mode in known[op] else next(iter(known[op])) for op, mode in hint.modes.items()}
+    if any(known[load.op][modes[load.op]].bitmap != load.bitmap for load in hint.loads):
+        return None
+    # One by one: cycles may differ from those of the hint; the left shift closes the gaps again.
+    return one_by_one(index, replace(hint, modes=modes, regions={}, addresses={}))
 
 
 def _read(model: Model, value: Callable[[cp_model.LinearExprT], int]) -> Solution:
