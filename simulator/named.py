@@ -62,10 +62,10 @@ def from_raw(raw: Numbers, dtype: str, axes: tuple[str, ...]) -> Named:
 
 def rounded(values: Numbers, dtype: str) -> Numbers:
     """Exact numbers rounded once to a type, as numbers again."""
-    if not DTYPES[dtype].is_float:
-        return decode(encode(values, dtype), dtype).astype(np.int64)
+    wide, narrow = (np.float64, values.astype(np.float32)) if DTYPES[dtype].is_float else (np.int64, values)
     with np.errstate(all="ignore"):
-        return decode(encode(values.astype(np.float32), dtype), dtype).astype(np.float64)
+        # A scalar comes back with a dimension: bit patterns are views.
+        return decode(encode(narrow, dtype), dtype).astype(wide).reshape(np.shape(values))
 
 
 def cast(value: Named, dtype: str) -> Named:
@@ -74,7 +74,7 @@ def cast(value: Named, dtype: str) -> Named:
     def turned(numbers: Numbers) -> Numbers:
         narrow = numbers.astype(np.float32) if DTYPES[value.dtype].is_float else numbers
         raw = convert(encode(narrow, value.dtype), value.dtype, dtype)
-        return decode(raw, dtype).astype(np.float64 if DTYPES[dtype].is_float else np.int64)
+        return decode(raw, dtype).astype(np.float64 if DTYPES[dtype].is_float else np.int64).reshape(numbers.shape)
 
     if value.dtype == dtype:
         return value

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from models.cells import LIVE, Cells
+from models.cells import LIVE
 from models.dtypes import DTYPES
+from models.mapping import axis_names, terms
 from models.plan import MemoryEntry, Stage
 from simulator import claims
 from simulator.bench import Run, spatial
@@ -22,6 +23,7 @@ from simulator.engines.collect import flit_elements
 from simulator.engines.register_files import STORED_AS, stored_container
 from simulator.engines.walks import entry_walk
 from simulator.layouts import Identity, Ints
+from simulator.linear import digit_of
 from simulator.memories import Walk, walk_offsets
 from simulator.streams import Flow
 from simulator.values import Bits, decode
@@ -200,26 +202,40 @@ def _accumulated(values: NDArray[Any], order: Ints, starts: Ints, count: int) ->
 
 
 def time_groups(run: Run, before: str, after: str) -> tuple[NDArray[np.int64], Bits]:
-    """Which output step every input step falls on, by the cells of both, and which output steps are live.
+    """Which output step every input step falls on, and which output steps are live; -1 where it falls nowhere.
 
-    The axes of the output Time tell the steps apart; an input step that is padding falls nowhere (-1).
+    Factors that survive keep their order, so the accumulator drops whole factors of Time. Where the output's terms
+    are not spelled among the input's, they are read off its cells.
     """
-    source, wanted = run.layouts.inner(before), run.layouts.inner(after)
-    sizes = {a: run.layouts.axes[a] for a in wanted.index}
-    known = _numbers(wanted, sizes)
-    live = np.asarray(wanted.kind == LIVE)
-    order = np.flatnonzero(live)[np.argsort(known[live], kind="stable")]
-    numbers = _numbers(source, sizes)
-    at = np.minimum(np.searchsorted(known[order], numbers), max(0, len(order) - 1))
-    hit = (source.kind == LIVE) & (known[order][at] == numbers) if len(order) else np.zeros(len(numbers), np.bool_)
-    return np.where(hit, order[at] if len(order) else -1, -1), live
+    live = np.asarray(run.layouts.inner(after).kind == LIVE)
+    kept = _by_terms(run, before, after)
+    return (_by_digits(run, before, after) if kept is None else kept), live
 
 
-def _numbers(found: Cells, sizes: dict[str, int]) -> NDArray[np.int64]:
-    out = np.zeros(found.kind.shape, dtype=np.int64)
-    for axis, size in sizes.items():
-        out = out * size + found.index.get(axis, np.int64(0))
-    return out
+def _by_terms(run: Run, before: str, after: str) -> NDArray[np.int64] | None:
+    """The output step of every input step, when the output's terms stand in order among the input's."""
+    left = [term for term in terms(run.layouts.mapping(after)) if term.size > 1]
+    out = np.zeros(1, dtype=np.int64)
+    for term in terms(run.layouts.mapping(before)):
+        step = np.arange(term.size, dtype=np.int64)
+        survives = bool(left) and term == left[0]
+        if survives:
+            left.pop(0)
+        out = ((out[:, None] * term.size + step) if survives else out[:, None] + 0 * step).reshape(-1)
+    return None if left else out
+
+
+def _by_digits(run: Run, before: str, after: str) -> NDArray[np.int64]:
+    """The output step of every input step, each output term read off the input's index as a digit of its axis."""
+    source = run.layouts.inner(before)
+    out = np.zeros(source.kind.shape, dtype=np.int64)
+    for term in terms(run.layouts.mapping(after)):
+        at: Ints = np.zeros_like(out)
+        if axis_names(term):
+            digit = digit_of(str(term))
+            at = digit.value(source.index.get(digit.axis, out * 0))
+        out = out * term.size + at
+    return np.where(source.kind == LIVE, out, -1)
 
 
 def contract_lane(run: Run, stage: Stage, sums: Sums) -> Flow:
