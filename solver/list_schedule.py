@@ -51,7 +51,7 @@ def _presences(index: Index) -> tuple[int, ...]:
 class _Memory:
     """One memory while time goes on: what waits in program order, and what is taken."""
 
-    waiting: list[Place]
+    waiting: dict[str, Place]
     taken: dict[str, Place] = field(default_factory=dict)
 
 
@@ -75,10 +75,12 @@ class _Run:
         self.regions: dict[str, tuple[str, int]] = {}
         self.loads: list[BitmapLoad] = []
         self.ring_free = 0
+        self.changes = 0
+        self.refused: dict[str, int] = {}
         self.users = {p.name: {u for u in p.users if u in self.modes} for p in index.places}
         first = {p.name: min((rank[w] for w in p.writers if w in self.modes), default=-1) for p in index.places}
         waiting = sorted((p for p in index.places if first[p.name] >= 0), key=lambda p: first[p.name])
-        self.memories = {f: _Memory([p for p in waiting if p.file == f]) for f in ("dm", "trf", "vrf")}
+        self.memories = {f: _Memory({p.name: p for p in waiting if p.file == f}) for f in ("dm", "trf", "vrf")}
 
     def run(self) -> Solution | None:
         """The schedule, or None when it gets stuck."""
@@ -132,7 +134,7 @@ class _Run:
                 users = self.users[place.name]
                 users.discard(name)
                 if not users:
-                    self.memories[place.file].taken.pop(place.name, None)
+                    self.changes += self.memories[place.file].taken.pop(place.name, None) is not None
 
     def _try(self, name: str, now: int) -> bool:
         """Starts an operation when its best mode can start now and its places can be handed out."""
@@ -187,22 +189,27 @@ class _Run:
 
     def _hand_out(self, name: str) -> bool:
         """Takes every place that an operation is the first to write, or none of them."""
-        new = [p for p in self.index.places_of[name] if p in self.memories[p.file].waiting and name in p.writers]
+        if self.refused.get(name) == self.changes:
+            return False
+        self.refused[name] = self.changes
+        new = [p for p in self.index.places_of[name] if p.name in self.memories[p.file].waiting and name in p.writers]
         rows: dict[str, tuple[str, int]] = {}
         for file in {p.file for p in new}:
             memory = self.memories[file]
-            mine = [p for p in new if p.file == file]
-            ahead = memory.waiting[: memory.waiting.index(mine[-1])]
-            ahead = [p for p in ahead if p not in mine]
+            mine = {p.name: p for p in new if p.file == file}
+            ahead = [p for p in _until(memory.waiting, mine) if p.name not in mine]
             fits = (
-                self._fits_rows(memory, mine, ahead, rows) if file == "trf" else self._fits_bytes(memory, mine, ahead)
+                self._fits_rows(memory, [*mine.values()], ahead, rows)
+                if file == "trf"
+                else self._fits_bytes(memory, [*mine.values()], ahead)
             )
             if not fits:
                 return False
         self.regions |= rows
         for p in new:
-            self.memories[p.file].waiting.remove(p)
+            del self.memories[p.file].waiting[p.name]
             self.memories[p.file].taken[p.name] = p
+        self.changes += bool(new)
         return True
 
     def _fits_bytes(self, memory: _Memory, mine: list[Place], ahead: list[Place]) -> bool:
@@ -216,11 +223,22 @@ class _Run:
         taken = [self.index.taken_rows(*self.regions[p.name], p.size) for p in memory.taken.values()]
         if len(ahead) > LOOK_BACK:
             return False
+        names = {p.name for p in mine}
         for p in (*mine, *ahead):
             found = first_free(self.index, p, taken)
             if found is None:
                 return False
             taken.append(self.index.taken_rows(*found, p.size))
-            if p in mine:
+            if p.name in names:
                 rows[p.name] = found
         return True
+
+
+def _until(waiting: dict[str, Place], wanted: dict[str, Place]) -> Iterable[Place]:
+    """Places in program order up to the last of those wanted."""
+    count = len(wanted)
+    for place in waiting.values():
+        if not count:
+            return
+        count -= place.name in wanted
+        yield place
