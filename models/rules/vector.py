@@ -40,6 +40,11 @@ RULES: tuple[Rule, ...] = (
         "Pairs begin with unzip, end with a zip op, and know no trim, pad, reduce, stash or filter.",
         _CHAIN,
     ),
+    Rule(
+        "pair_operands",
+        "On pairs an op lists its operands per group, null for a group that it leaves; one stream takes `operand`.",
+        "book, intra-slice chain, pair mode; kernel-file page, pair operands",
+    ),
     Rule("unzip_axis", "An unzip splits an axis of size 2 that stands in Time.", _CHAIN),
     Rule("unzip_time", "The Time of pairs is Time without the unzipped axis.", _CHAIN),
     Rule("narrow_split_mismatch", "Narrowing by split gives Time = [Time, Packet / 4] and Packet % 4.", _SHAPE),

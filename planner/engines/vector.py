@@ -1,7 +1,7 @@
 """The vector engine's law: a chain of ops over a stream of i32 or f32 (domain: section 8).
 
 What holds for every op (stage order, ways, types, ALUs, operands, stash, pairs) is checked here from the tables;
-what an op does to the stream stands in `OP_LAWS`, which the reducers' modules extend.
+what an op does to the stream stands in `OP_LAWS`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from models.layout import Stream, TensorLayout
 from models.mapping import Mapping, MappingError, pair, text
 from models.parse import parse
 from models.vector_ops import VectorOp
-from planner.engines import vector_operands, vector_shape
+from planner.engines import inter_slice_reduce, intra_slice_reduce, vector_operands, vector_pairs, vector_shape
 from planner.engines.base import Ground, Outcome
+from planner.engines.intra_slice_identity import UNKNOWN, VCG, Held
 from planner.engines.vector_alu import Assigned, assign
 from planner.engines.vector_table import (
     BOTH,
     COMPARISONS,
     COMPARISONS_PER_TAG,
-    NOT_IN_PAIRS,
     OPS,
     STAGES,
     STASH_STAGES,
@@ -39,7 +39,8 @@ SHAPE_OPS = ("narrow_split", "narrow_trim", "widen_concat", "widen_pad")
 class VectorState:
     """Where a chain stands: the stream before the op, the stage of the last op, what is stashed, pairs.
 
-    `done` are the ops before, `tensors` all layouts by name; `source` is the stream that entered the engine.
+    `done` are the ops before, `tensors` all layouts by name; `source` is the stream that entered the engine. `mask` is
+    how a reduction keeps padding out, `held` what is known of that padding.
     """
 
     stream: Stream
@@ -50,16 +51,23 @@ class VectorState:
     stash_read: bool = False
     pairs: str = ""
     tensors: dict[str, TensorLayout] = field(default_factory=dict)
+    mask: str = VCG
+    held: Held = UNKNOWN
 
 
 OpLaw = Callable[[Ground, VectorState, VectorOp], Outcome]
 
 
 def chain(
-    ground: Ground, stream: Stream, ops: Sequence[VectorOp], tensors: dict[str, TensorLayout]
+    ground: Ground,
+    stream: Stream,
+    ops: Sequence[VectorOp],
+    tensors: dict[str, TensorLayout],
+    mask: str = VCG,
+    held: Held = UNKNOWN,
 ) -> tuple[Outcome, ...]:
     """One outcome per op, in order; a fault does not stop the ops that follow."""
-    state = VectorState(stream, stream, tensors=tensors)
+    state = VectorState(stream, stream, tensors=tensors, mask=mask, held=held)
     assigned = assign(ops, stream.dtype)
     out: list[Outcome] = []
     for i, op in enumerate(ops):
@@ -87,7 +95,7 @@ def law(ground: Ground, stream: Stream, ops: Sequence[VectorOp], tensors: dict[s
 def _op(ground: Ground, state: VectorState, op: VectorOp, assigned: Assigned, *, last: bool) -> Outcome:
     generic = [*_placed(ground, state, op, last=last), *_typed(state, op), *assigned.findings]
     generic += vector_operands.findings(op, state.stream, state.tensors)
-    generic += _stash(state, op)
+    generic += [*_stash(state, op), *vector_pairs.operands(op, state.pairs)]
     try:
         own = OP_LAWS.get(op.name, as_stated)(ground, state, op)
     except MappingError as fault:
@@ -99,7 +107,7 @@ def _op(ground: Ground, state: VectorState, op: VectorOp, assigned: Assigned, *,
     settings = op.model_dump(mode="json", exclude_defaults=True) | own.settings
     if assigned.alu:
         settings["alu"] = assigned.alu
-    steps = own.steps or max(state.stream.time.size, stream.time.size)
+    steps = vector_pairs.flits(state.pairs, own.steps or max(state.stream.time.size, stream.time.size))
     return Outcome((*generic, *own.findings), stream, steps, settings, own.warnings)
 
 
@@ -107,7 +115,6 @@ def _after(state: VectorState, op: VectorOp, outcome: Outcome) -> VectorState:
     form = OPS.get(op.name)
     stage = form.stage if form else op.name if op.name == INTER_SLICE else state.stage
     reads = STASH in list(vector_operands.named(op))
-    pairs = "paired" if op.name == "unzip" else "merged" if op.name.endswith("_zip") else state.pairs
     return replace(
         state,
         stream=outcome.stream or state.stream,
@@ -115,7 +122,7 @@ def _after(state: VectorState, op: VectorOp, outcome: Outcome) -> VectorState:
         done=(*state.done, op),
         stash=state.stream if op.name == STASH else None if op.name == INTER_SLICE else state.stash,
         stash_read=state.stash_read or reads,
-        pairs=pairs,
+        pairs=vector_pairs.phase(op, state.pairs),
     )
 
 
@@ -151,9 +158,9 @@ def _placed(ground: Ground, state: VectorState, op: VectorOp, *, last: bool) -> 
     fault = vector_shape.packet_ways(state.stream.packet, ways)
     if fault is not None and op.name not in SHAPE_OPS:
         yield fault
-    if state.pairs and op.name in NOT_IN_PAIRS:
+    if op.name in vector_pairs.barred(state.pairs):
         yield Finding("pair_mode_op", f"{op.name} is not available after unzip", op.name, "an op that works on pairs")
-    if op.name.endswith("_zip") and state.pairs != "paired":
+    if op.name.endswith("_zip") and state.pairs != vector_pairs.PAIRED:
         yield Finding("pair_mode_op", f"{op.name} joins two groups, there are none", op.name, "unzip before it")
     if op.name == "unzip" and any(o.name != "tag" for o in state.done):
         yield Finding("pair_mode_op", "unzip stands at the start of the chain", op.name, "unzip first")
@@ -217,7 +224,7 @@ def _at_the_end(ground: Ground, state: VectorState) -> Iterator[Finding]:
             fault.wanted,
             fault.nearest,
         )
-    if state.pairs == "paired":
+    if state.pairs == vector_pairs.PAIRED:
         yield Finding("pair_mode_op", "the chain ends on pairs", "paired", "a zip op", "clip_zip")
 
 
@@ -273,7 +280,8 @@ def _unzip(ground: Ground, state: VectorState, op: VectorOp) -> Outcome:
     axis = op.axis or str(op.value)
     tile = parse(op.tile_time, ground.axes) if op.tile_time else None
     split = parse(op.split_time, ground.axes) if op.split_time else None
-    return vector_shape.unzip(state.stream, axis, ground.axes.get(axis, 0), tile, split)
+    outcome = vector_shape.unzip(state.stream, axis, ground.axes.get(axis, 0), tile, split)
+    return replace(outcome, settings=vector_pairs.settings(state.stream.time, axis))
 
 
 OP_LAWS: dict[str, OpLaw] = {
@@ -283,7 +291,9 @@ OP_LAWS: dict[str, OpLaw] = {
     "narrow_trim": _trim,
     "widen_pad": _trim,
     "unzip": _unzip,
+    "intra_slice_reduce": intra_slice_reduce.op_law,
+    INTER_SLICE: inter_slice_reduce.op_law,
 }
-"""What an op does to the stream, by its name; others do what they state. The reducers register theirs here."""
+"""What an op does to the stream, by its name; others do what they state."""
 
 CASES = vector_shape.CASES

@@ -60,7 +60,7 @@ def _mode(op: VectorOp) -> Iterator[Finding]:
 
 
 def _present(op: VectorOp) -> Iterator[Finding]:
-    """Binary ops take one operand, ternary ones two; modes that never look at it need none."""
+    """Binary ops take one operand, ternary ones two, for pairs two a group; modes that never look at it need none."""
     count = len(list(named(op)))
     if op.name == "fp_ternary" and count != _TERNARY and len(op.operands or ()) != _PAIRED_TERNARY:
         yield Finding("operand_count", f"{op.op} takes 2 operands, not {count}", str(count), "2")

@@ -103,12 +103,16 @@ OPERATIONS: dict[tuple[str, str], dict[str, Choices]] = {
     ("fxp", "i32"): _FXP,
     ("fp_unary", "f32"): _UNARY,
     ("fp_binary", "f32"): _BINARY,
+    ("fp", "f32"): _BINARY,
     ("fp_ternary", "f32"): _TERNARY,
     ("fp_div", "f32"): _DIV,
     ("clip", "i32"): _CLIP | dict.fromkeys(("AddFxp", "AddFxpSat"), ("ClipAdd",)),
     ("clip", "f32"): _CLIP | {"Add": ("ClipAdd",)},
 }
 """Operations of an op by its row (`row_of`) and type, each with the ALUs it may run on."""
+
+OPERANDS = {"logic": 1, "fxp": 1, "fp_binary": 1, "fp_ternary": 2, "fp_div": 1, "clip": 1}
+"""Operands of an op beside the stream; for pairs, those of each group."""
 
 BINARY_MODES = ("00", "01", "10", "11")
 TERNARY_MODES = ("012", "002", "102", "112", "020", "021", "120")

@@ -69,7 +69,7 @@ def tag(*names: str) -> Op:
 
 ADD: Op = {"name": "fxp", "op": "AddFxp", "operand": 1}
 TO_FLOAT: Op = {"name": "fxp_to_fp", "value": 31}
-INTER: Op = {"name": "inter_slice_reduce", "op": "Add"}
+INTER: Op = {"name": "inter_slice_reduce", "op": "Add", "slice": "A / 4, 1 # 4", "time": "M, B / 8"}
 
 RULE_CASES = {
     "vector_type.feasible": lambda: floats(unary("exp")),
