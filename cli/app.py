@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import cases, check, export, map_, plan, rules, schema, simulate
+from cli import cases, check, export, map_, plan, rules, schema, simulate, switch
 from cli.interrupt import terminate_like_interrupt
 from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
 
@@ -108,6 +108,12 @@ for _name, _command, _example in (
     ("plan", plan.plan, "tuplan plan examples/gemm.yaml -o gemm.plan.json --set hardware.trf.rows_per_bank=64"),
     ("check", check.check, "tuplan check examples/gemm.yaml examples/relayout.yaml"),
     ("simulate", simulate.simulate, "tuplan simulate gemm.plan.json --seed 7"),
+    (
+        "switch",
+        switch.switch,
+        'tuplan switch --axes A=256,B=64,C=63,X=4 --dtype i8 --in-slice A --in-time B --packet "C # 64" '
+        '--out-slice "A / 32, X, A % 8"',
+    ),
     ("map", map_.map_, 'tuplan map --axes A=8,B=61 "A, B # 64" --at 61,64 --equivalent "A, B #{*} 64"'),
     ("cases", cases.cases, "tuplan cases tests/golden/mapping.yaml"),
     ("rules", rules.rules, "tuplan rules --kind schedule"),
