@@ -18,6 +18,7 @@ from planner.build import Built, build
 from planner.chain import chain
 from planner.choices import Choices
 from planner.options import PlanOptions, Request
+from planner.preference import leave_main_free
 from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import read_kernel
 from planner.whatif_hint import Hint, solution_of
@@ -114,6 +115,8 @@ class _Planning:
             raise infeasible.why_not(self.prepared.source, self.prepared.hardware, self.request, self.options)
         if solution.makespan is None:
             return self._undecided(solution)
+        if solution.status == "optimal":
+            _, solution = leave_main_free(self.problem, solution, self._again)
         priced = self._priced(solution) if self.options.alternatives else {}
         out = self._plan(solution, priced)
         if self.options.why:
@@ -124,6 +127,12 @@ class _Planning:
 
     def _limits(self) -> Options:
         return Options(self.options.time_limit_seconds, self.options.workers, self.options.seed)
+
+    def _again(self, problem: Problem, hint: Solution) -> Solution:
+        """A solve of a changed problem, starting from a plan of ours; undecided once the user has stopped us."""
+        if self.stop.is_set():
+            return replace(hint, status="unknown", makespan=None)
+        return solver.solve(problem, self._limits(), hint=hint, stop=self.stop)
 
     def _improved(self, solution: Solution) -> None:
         if self.on_plan is not None:
@@ -136,9 +145,7 @@ class _Planning:
             nonlocal done
             self.progress("pricing alternatives", done / total if total else None)
             done += 1
-            if self.stop.is_set():
-                return replace(hint, status="unknown", makespan=None)
-            return solver.solve(problem, self._limits(), hint=hint, stop=self.stop)
+            return self._again(problem, hint)
 
         return pricing.price(self.problem, solution, solve)
 
