@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from functools import partial
 from typing import Any
 
 from models.faults import Finding
@@ -45,6 +47,7 @@ from planner.engines import (
     vector,
 )
 from planner.engines.base import Outcome
+from planner.engines.intra_slice_identity import MASKS, NONE, UNKNOWN, Held, held_by
 from planner.engines.register_files import TrfConfig, VrfConfig
 from planner.engines.shapes import live_length, size_bytes
 from planner.pass_cycles import InterSlice
@@ -129,7 +132,11 @@ def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> lis
     time = None if step.slice is None or step.time == AUTO else context.parse(step.time)
     stated = None if time is None else replace(stream, slice=wanted, time=time)
     fixed = step.config if isinstance(step.config, SwitchConfig) else None
-    for kind, finding in switch_moves.reasons(context.ground, stream, wanted, time, fixed=fixed).items():
+    reasons = context.once(
+        ("reasons", index, stream),
+        lambda: switch_moves.reasons(context.ground, stream, wanted, time, fixed=fixed),
+    )
+    for kind, finding in reasons.items():
         if fixed is not None and fixed.kind != kind:
             continue
         grown = trail.after(index, step.step, Outcome((finding,)), fallback=stated)
@@ -145,7 +152,9 @@ def _stored_slice(context: PassContext) -> Mapping | None:
 
 def _collect(context: PassContext, trail: Trail, index: int, step: Collect) -> list[Trail]:
     config = collect.CollectConfig(context.stated(step.time), context.stated(step.packet))
-    return [trail.after(index, step.step, collect.law(context.ground, _held(trail), config))]
+    stream = _held(trail)
+    outcome = context.once((index, stream), lambda: collect.law(context.ground, stream, config))
+    return [trail.after(index, step.step, outcome)]
 
 
 # Register stores --------------------------------------------------------------------------------------------
@@ -156,7 +165,7 @@ def _to_trf(context: PassContext, trail: Trail, index: int, step: ToTrf) -> list
     out = []
     for via in VIAS if step.via == "auto" else (step.via,):
         config = TrfConfig(step.write, context.parse(step.lane), context.parse(step.element), step.region, via)
-        outcome = register_files.to_trf(context.ground, stream, config)
+        outcome = context.once((index, config, stream), partial(register_files.to_trf, context.ground, stream, config))
         grown = trail.after(index, step.step, outcome, fallback=stream).decided("via", via)
         grown = replace(grown, writes=register_files.trf_layout(stream, config))
         out.append(_short(context, grown, index, via))
@@ -168,7 +177,7 @@ def _to_vrf(context: PassContext, trail: Trail, index: int, step: ToVrf) -> list
     out = []
     for via in VIAS if step.via == "auto" else (step.via,):
         config = VrfConfig(step.write, context.parse(step.element), via)
-        outcome = register_files.to_vrf(context.ground, stream, config)
+        outcome = context.once((index, config, stream), partial(register_files.to_vrf, context.ground, stream, config))
         grown = trail.after(index, step.step, outcome).decided("via", via)
         grown = replace(grown, writes=register_files.vrf_layout(stream, config))
         out.append(_short(context, grown, index, via))
@@ -199,17 +208,21 @@ def _outer(context: PassContext, trail: Trail, index: int, step: ContractOuter) 
         message = f"contract_outer reads the TRF, {step.with_} is no TRF tensor"
         fault = Finding("wrong_memory", message, step.with_, wanted, held[0] if held else "")
         return [trail.after(index, step.step, Outcome((fault,), stated, stated.time.size))]
-    outcome = contraction_outer.law(context.ground, stream, trf, config)
+    outcome = context.once((index, stream), lambda: contraction_outer.law(context.ground, stream, trf, config))
     return [replace(trail.after(index, step.step, outcome, fallback=stated), trf=trf)]
 
 
 def _packet(context: PassContext, trail: Trail, index: int, step: ContractPacket) -> list[Trail]:
-    outcome = contraction.packet_law(context.ground, _held(trail), context.parse(step.packet))
+    stream = _held(trail)
+    out_packet = context.parse(step.packet)
+    outcome = context.once((index, stream), lambda: contraction.packet_law(context.ground, stream, out_packet))
     return [trail.after(index, step.step, outcome)]
 
 
 def _time(context: PassContext, trail: Trail, index: int, step: ContractTime) -> list[Trail]:
-    outcome = contraction.time_law(context.ground, _held(trail), context.parse(step.time))
+    stream = _held(trail)
+    out_time = context.parse(step.time)
+    outcome = context.once((index, stream), lambda: contraction.time_law(context.ground, stream, out_time))
     return [trail.after(index, step.step, outcome)]
 
 
@@ -235,26 +248,48 @@ def _lane(context: PassContext, trail: Trail, index: int, step: ContractLane) ->
 
 
 def _vector(context: PassContext, trail: Trail, index: int, step: Vector) -> list[Trail]:
-    for op, outcome in zip(
-        step.ops, vector.chain(context.ground, _held(trail), step.ops, context.tensors), strict=True
-    ):
+    """The chain; where a reduced axis has padding, once per way to keep it out, what needs no warning first."""
+    stream, held = _held(trail), _padding_held(context, index)
+    out = []
+    for mask in MASKS:
+        outcomes = context.once(
+            (index, stream, mask), partial(vector.chain, context.ground, stream, step.ops, context.tensors, mask, held)
+        )
+        grown = _chained(trail, index, step, outcomes)
+        if all(o.settings.get("mask", NONE) == NONE for o in outcomes):
+            return [grown]
+        out.append(grown.decided("mask", mask))
+    return sorted(out, key=lambda t: any(w.rule == "vcg_not_expressible" for _, w in t.warnings))
+
+
+def _chained(trail: Trail, index: int, step: Vector, outcomes: Sequence[Outcome]) -> Trail:
+    for op, outcome in zip(step.ops, outcomes, strict=True):
         before = _held(trail)
         trail = trail.after(index, step.step, outcome, fallback=before)
         if op.name == vector.INTER_SLICE:
-            ratio = outcome.settings.get("ratio", live_length(before.slice) // max(live_length(_held(trail).slice), 1))
-            trail = replace(trail, inter_slice=InterSlice(int(ratio), before.time.size))
-    return [trail]
+            trail = replace(trail, inter_slice=InterSlice(int(outcome.settings["ratio"]), before.time.size))
+    return trail
+
+
+def _padding_held(context: PassContext, index: int) -> Held:
+    """What stands in the padding of the stream; nothing is known of two tensors that are padded differently."""
+    names = [p.tensor if isinstance(p, Tile) else p for p in context.places]
+    broken = next((s.step for s in context.op.steps[:index] if isinstance(s, ContractOuter | FetchTableLookup)), "")
+    found = {held_by(context.tensors[n], broken) for n in names if n in context.tensors}
+    return found.pop() if len(found) == 1 else replace(UNKNOWN, broken_by=broken)
 
 
 def _cast(context: PassContext, trail: Trail, index: int, step: Cast) -> list[Trail]:
-    return [trail.after(index, step.step, cast.law(context.ground, _held(trail), step.dtype))]
+    stream = _held(trail)
+    outcome = context.once((index, stream), lambda: cast.law(context.ground, stream, step.dtype))
+    return [trail.after(index, step.step, outcome)]
 
 
 def _transpose(context: PassContext, trail: Trail, index: int, step: Transpose) -> list[Trail]:
     stream = _held(trail)
     stated = replace(stream, time=context.parse(step.time), packet=context.parse(step.packet))
     out = []
-    for candidate in transpose.candidates(context.ground, stream, step):
+    for candidate in context.once((index, stream), lambda: transpose.candidates(context.ground, stream, step)):
         grown = trail.after(index, step.step, candidate.outcome, fallback=stated)
         out.append(grown.decided("transpose", candidate.label) if candidate.label else grown)
     return out
@@ -272,7 +307,8 @@ def _commit(context: PassContext, trail: Trail, index: int, step: Commit) -> lis
         tile,
     )
     stream = _held(trail)
-    outcome = commit.law(context.ground, stream, config)
+    key = (index, stream, context.ground.context)
+    outcome = context.once(key, lambda: commit.law(context.ground, stream, config))
     grown = trail.after(index, step.step, outcome, fallback=stream)
     grown = grown.broken(index, *_same_tensor(context, config, tile, stream))
     return [replace(grown, writes=commit.layout(stream, config))]

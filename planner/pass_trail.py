@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from models.faults import Finding
 from models.kernel import PassOp, Place
@@ -14,6 +15,8 @@ from models.plan import Stage
 from planner.engines.base import Ground, Outcome
 from planner.pass_cycles import InterSlice, Steps, pass_cycles
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class PassContext:
@@ -22,6 +25,15 @@ class PassContext:
     op: PassOp
     ground: Ground
     tensors: dict[str, TensorLayout]
+    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """Verdicts of laws: many trails meet a step with the same stream."""
+
+    def once(self, key: Hashable, judge: Callable[[], T]) -> T:
+        """The verdict of a law, asked for once per key; the key holds everything the verdict depends on."""
+        if key not in self.memo:
+            self.memo[key] = judge()
+        verdict: T = self.memo[key]
+        return verdict
 
     def parse(self, written: str) -> Mapping:
         """Mapping text of the kernel file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -68,8 +68,9 @@ def evaluate(
     if misplaced:
         return PassResult(findings=(*_before(misplaced[0][0], op, tensors, ground), *misplaced))
     trails: list[tuple[PassContext, Trail]] = []
+    memo: dict[Hashable, Any] = {}
     for context in (MAIN, SUB) if op.context == "auto" else (op.context,):
-        here = PassContext(op, replace(ground, context=context), tensors)
+        here = PassContext(op, replace(ground, context=context), tensors, memo)
         trails += [(here, t) for t in _trails(here)]
     asked = [(c, t) for c, t in trails if _allowed(t, fixed, frozenset(forbidden))]
     legal = [(c, t) for c, t in asked if not t.findings]
