@@ -22,6 +22,7 @@ from solver.model import Model, build
 from solver.narrow import Fixed, Forbidden, hopeless, narrow, undominated
 from solver.shift import left_shift, one_by_one
 from solver.solution import BitmapLoad, Options, Solution, Stats
+from solver.steady_state import SteadyState, patterns, steady_state
 from solver.validate import validate
 from solver.variables import Window
 
@@ -82,7 +83,10 @@ class _Search:
     def run(self, hint: Solution | None) -> Solution:
         """The best solution, with addresses."""
         known = bound(self.index)
-        first = self._first(known, hint)
+        state = steady_state(self.index, known, self.options)
+        if state is not None:
+            known = replace(known, makespan=state.makespan)
+        first = self._first(known, hint, state)
         if first is not None:
             self._tell(first)
             if first.makespan == known.makespan and len(self.index.ops) > SMALL_OPERATIONS:
@@ -90,9 +94,9 @@ class _Search:
         found = self._improve(known, first)
         return found if hint is None else _kept(first, found)
 
-    def _first(self, known: Bound, hint: Solution | None) -> Solution | None:
+    def _first(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Solution | None:
         best: Solution | None = None
-        for candidate in self._candidates(known, hint):
+        for candidate in self._candidates(known, hint, state):
             shifted = self._placed(candidate)
             if shifted is not None and (best is None or (shifted.makespan or 0) < (best.makespan or 0)):
                 best = shifted
@@ -106,12 +110,15 @@ class _Search:
         done = run(model.cp, self.options, stop=self.stop)
         return self._placed(one_by_one(self.index, _read(model, done.solver.value))) if done.found else None
 
-    def _candidates(self, known: Bound, hint: Solution | None) -> Iterable[Solution]:
+    def _candidates(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Iterable[Solution]:
         adapted = None if hint is None else _adapted(self.index, hint)
         if hint is not None and adapted is not None:
             yield replace(adapted, regions=hint.regions)
             yield adapted
         yield from list_schedules(self.index, known)
+        for settled in () if state is None else patterns(self.index, state):
+            index = Index(settled)
+            yield from list_schedules(index, bound(index))
 
     def _placed(self, solution: Solution) -> Solution | None:
         """The solution with places and the earliest starts; None when it is not one of this problem."""
