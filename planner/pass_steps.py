@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from functools import partial
 from typing import Any
 
 from models.faults import Finding
@@ -49,7 +48,7 @@ from planner.engines import (
 from planner.engines.base import Outcome
 from planner.engines.intra_slice_identity import MASKS, NONE, UNKNOWN, Held, held_by
 from planner.engines.register_files import TrfConfig, VrfConfig
-from planner.engines.shapes import live_length, size_bytes
+from planner.engines.shapes import size_bytes
 from planner.pass_cycles import InterSlice
 from planner.pass_trail import PassContext, Trail
 
