@@ -11,6 +11,7 @@ from models.graph import Buffer
 from models.hardware import Hardware
 from models.layout import TensorLayout
 from models.mapping import text
+from planner.hazards import Span
 
 
 @dataclass(slots=True)
@@ -26,6 +27,8 @@ class Draft:
     shares: str = ""
     writers: list[str] = field(default_factory=list)
     readers: list[str] = field(default_factory=list)
+    written: list[Span] = field(default_factory=list)
+    """The parts that writers of tiles have written so far."""
 
     def buffer(self) -> Buffer:
         """The finished record."""

@@ -29,12 +29,12 @@ from models.mapping import text
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import passes
-from planner.buffers import Buffers
+from planner.buffers import Buffers, Draft
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
 from planner.engines.base import Ground, Outcome
 from planner.engines.dma_explain import explain
-from planner.hazards import WHOLE, Access, Hazards, Span
+from planner.hazards import WHOLE, Access, Hazards, Span, missing
 from planner.readers.source import KernelSource
 
 Iteration = tuple[tuple[str, int], ...]
@@ -222,7 +222,24 @@ class _Builder:
             return
         draft.readers.append(step.name)
         root = self.buffers.root(draft)
+        self._covered(step, root, span)
         self.hazards.access(root.name, access, created=len(set(root.writers)) == 1)
+
+    def _covered(self, step: Step, root: Draft, span: Span) -> None:
+        """A tensor that tiles fill is complete before it is read; of a tile, the part that is read."""
+        if not root.written or any(not w.tile for w in root.written):
+            return
+        tile = root.written[0].tile
+        size = parse(tile, self.scope).size
+        gap = missing(root.written, span if span.tile == tile else Span(tile, 0, size))
+        if gap is not None:
+            finding = Finding(
+                "tile_not_covered",
+                f"{root.layout.name} is read before its tiles along `{tile}` cover it",
+                found=f"positions {gap.first} to {gap.last - 1} of {size} are unwritten",
+                wanted="tiles that cover the tensor, in program order, before it is read",
+            )
+            self.faults.append(_fault(self.source, step, None, finding))
 
     def _writes(
         self, step: Step, place: Place, layout: TensorLayout, *, rows: int = 0, regions: tuple[str, ...] = ()
@@ -237,6 +254,7 @@ class _Builder:
             draft = self.buffers.create(layout, iteration, rows=rows, regions=regions)
             self.tensors[tensor] = layout
         draft.writers.append(step.name)
+        draft.written.append(access.span)
         self.hazards.access(self.buffers.root(draft).name, access)
 
 

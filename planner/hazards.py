@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from models.graph import Edge, EdgeReason
@@ -25,6 +25,16 @@ class Span:
 
 
 WHOLE = Span()
+
+
+def missing(written: Iterable[Span], wanted: Span) -> Span | None:
+    """The first part of `wanted` that tiles along the same digit have not written; None when all is there."""
+    reached = wanted.first
+    for span in sorted((s for s in written if s.tile == wanted.tile), key=lambda s: s.first):
+        if span.first > reached:
+            break
+        reached = max(reached, span.last)
+    return Span(wanted.tile, reached, wanted.last) if reached < wanted.last else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("unknown_hardware_path", "A number that is set is a number of the hardware.", _CLI),
         ("hardware_out_of_range", "A number of the hardware is whole and in its range.", _CLI),
         ("unknown_choice", "A choice that is fixed or forbidden is a choice of the kernel.", _CLI),
+        ("tile_not_covered", "Tiles cover a tensor before it is read.", "kernel-file page, operations"),
         ("infeasible", "Under the rules, the hardware and the choices that are fixed, a plan exists.", _CLI),
         ("plan_form", "A plan file has the form that `tuplan schema plan` prints.", _CLI),
         ("case_form", "A case file has the form that `tuplan schema cases` prints.", _CASES),

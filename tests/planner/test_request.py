@@ -51,6 +51,21 @@ GEMM = Path(__file__).parent.parent.parent / "examples" / "gemm.yaml"
 RNGD = Path(models.presets.load.__file__).with_name("rngd.yaml").read_text(encoding="utf-8")
 
 
+def tiled(**changes: tuple[str, str]) -> Action:
+    """Prepares tiled_scale with words of its text replaced."""
+
+    def act(folder: Path) -> object:
+        text = GEMM.with_name("tiled_scale.yaml").read_text(encoding="utf-8")
+        for old, new in changes.values():
+            assert old in text
+            text = text.replace(old, new)
+        file = folder / "k.yaml"
+        file.write_text(text, encoding="utf-8")
+        return planner.prepare(file)
+
+    return act
+
+
 def setting(path: str, value: int) -> Action:
     return lambda _folder: load_hardware("rngd", {path: value})
 
@@ -118,6 +133,14 @@ RULE_CASES: dict[str, Action] = {
     "infeasible.feasible": planned(524288),
     "infeasible.broken": planned(8191),
     "infeasible.beside": planned(8192),
+    "tile_not_covered.feasible": tiled(),
+    "tile_not_covered.broken": tiled(count=("count: 15", "count: 14")),
+    "tile_not_covered.beside": tiled(
+        count=("count: 15", "count: 30"),
+        length=("length: 4", "length: 2"),
+        start=("4 * i", "2 * i"),
+        size=("= 4", "= 2"),
+    ),
     "plan_form.feasible": plan(),
     "plan_form.broken": plan(makespan_cycles="many"),
     "plan_form.beside": plan(makespan_cycles=None),
