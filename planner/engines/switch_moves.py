@@ -79,13 +79,12 @@ def moves(
 
 def undominated(found: Sequence[SwitchCandidate]) -> list[SwitchCandidate]:
     """Leaves out what another candidate with the same output does in no more steps, holding no more contexts."""
-    best: dict[tuple[Mapping, bool], SwitchCandidate] = {}
+    kept: dict[Mapping, list[SwitchCandidate]] = {}
     for one in sorted(found, key=lambda c: (c.outcome.steps, len(c.outcome.settings["occupies"]))):
-        custom = one.config.kind == "CustomBroadcast"
-        cheaper = best.get((one.out.time, False))
-        if cheaper is None or (not custom and cheaper.outcome.steps > one.outcome.steps):
-            best.setdefault((one.out.time, custom), one)
-    return [c for c in found if c is best.get((c.out.time, c.config.kind == "CustomBroadcast"))]
+        cheaper = kept.setdefault(one.out.time, [])
+        if all(len(c.outcome.settings["occupies"]) > len(one.outcome.settings["occupies"]) for c in cheaper):
+            cheaper.append(one)
+    return [c for c in found if c in kept[c.out.time]]
 
 
 Tries = Iterator[tuple[SwitchConfig, Mapping | None]]
