@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from models.faults import Finding
+from models.graph import MAIN
 from models.kernel import (
     AUTO,
     Cast,
@@ -281,7 +282,12 @@ def _padding_held(context: PassContext, index: int) -> Held:
 def _cast(context: PassContext, trail: Trail, index: int, step: Cast) -> list[Trail]:
     stream = _held(trail)
     outcome = context.once((index, stream), lambda: cast.law(context.ground, stream, step.dtype))
-    return [trail.after(index, step.step, outcome)]
+    grown = trail.after(index, step.step, outcome)
+    ends = any(isinstance(s, Commit) and s.cast is None for s in context.op.steps[index + 1 : index + 2])
+    if not ends or context.ground.context != MAIN or step.dtype not in cast.COMMIT_CASTS.get(stream.dtype, ()):
+        return [grown]
+    # The Cast Engine sits on the Vector Engine; cast by the commit, the pass leaves that one to Sub.
+    return [grown.decided("cast", cast.BY_ENGINE), trail.decided("cast", cast.BY_COMMIT)]
 
 
 def _transpose(context: PassContext, trail: Trail, index: int, step: Transpose) -> list[Trail]:
@@ -301,7 +307,7 @@ def _commit(context: PassContext, trail: Trail, index: int, step: Commit) -> lis
         context.parse(step.element),
         context.stated(step.slice),
         context.stated(step.packet),
-        step.cast,
+        _commit_cast(context, trail, step),
         step.relu,
         tile,
     )
@@ -311,6 +317,12 @@ def _commit(context: PassContext, trail: Trail, index: int, step: Commit) -> lis
     grown = trail.after(index, step.step, outcome, fallback=stream)
     grown = grown.broken(index, *_same_tensor(context, config, tile, stream))
     return [replace(grown, writes=commit.layout(stream, config))]
+
+
+def _commit_cast(context: PassContext, trail: Trail, step: Commit) -> str | None:
+    if trail.value("cast") != cast.BY_COMMIT:
+        return step.cast
+    return next(s.dtype for s in context.op.steps if isinstance(s, Cast))
 
 
 def _same_tensor(context: PassContext, config: commit.CommitConfig, tile: Tile | None, stream: Stream) -> list[Finding]:

@@ -103,6 +103,11 @@ class Trail:
         """What was decided for a choice."""
         return dict(self.decisions).get(name)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps that were taken, in order."""
+        return tuple(step for step, _ in self.counts)
+
     def setting(self, step: str, name: str) -> object:
         """A derived number of an earlier step, None where the step is missing or did not get so far."""
         outcome = self.outcomes.get(step)

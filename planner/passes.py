@@ -168,7 +168,7 @@ def _why_none(op: PassOp, trails: list[Trail], fixed: dict[str, str]) -> tuple[L
 
 def _result(op: PassOp, legal: list[tuple[PassContext, Trail]], illegal: tuple[Illegal, ...]) -> PassResult:
     named = [(_mode(op, context, trail), trail) for context, trail in legal]
-    kept, dominated = _pruned([m for m, _ in named])
+    kept, dominated = pruned([m for m, _ in named])
     ids = {m.id for m in kept}
     first = next(t for m, t in named if m.id in ids)
     stored: dict[str, Any] = first.outcomes[op.steps[-1].step].settings
@@ -190,7 +190,7 @@ def _result(op: PassOp, legal: list[tuple[PassContext, Trail]], illegal: tuple[I
 def _mode(op: PassOp, context: PassContext, trail: Trail) -> Mode:
     hardware = context.ground.hardware
     runs = [_number(trail.setting(step, "bank_run")) for step in ("fetch", "commit")]
-    held = pipeline.holds(context.ground.context, context.names) | pipeline.starved(hardware, *runs)
+    held = pipeline.holds(context.ground.context, trail.names) | pipeline.starved(hardware, *runs)
     identifier = "/".join(value for _, value in trail.decisions)
     return Mode(
         id=identifier,
@@ -215,7 +215,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _pruned(modes: list[Mode]) -> tuple[tuple[Mode, ...], tuple[Mode, ...]]:
+def pruned(modes: list[Mode]) -> tuple[tuple[Mode, ...], tuple[Mode, ...]]:
     """Modes that no other dominates, in order, and the rest: a mode that holds as much, or more, and takes as long."""
     kept: list[Mode] = []
     for mode in modes:

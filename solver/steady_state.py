@@ -1,8 +1,9 @@
 """A loop by its steady state: how often each way of doing an operation occurs, whatever the number of iterations.
 
 Operations with equal ways, such as one operation in all iterations of its loop, are one class. How many of a class take
-each way is a small integer program over the load of every resource; its optimum bounds the makespan, and dealing the ways
-out evenly in program order gives the pattern that repeats.
+Operations with equal ways, such as one operation in all iterations of its loop, are one class. How many of a class
+take each way is a small integer program over the load of every resource; its optimum bounds the makespan, and dealing
+the ways out evenly in program order gives the pattern that repeats.
 """
 
 from __future__ import annotations

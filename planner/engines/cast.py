@@ -21,6 +21,8 @@ CASTS: dict[str, tuple[str, ...]] = {
 """What the Cast Engine makes of each type."""
 
 COMMIT_CASTS: dict[str, tuple[str, ...]] = {"f32": ("bf16",)}
+BY_ENGINE, BY_COMMIT = "engine", "commit"
+"""Where a cast that ends a pass is done; the Cast Engine occupies the Vector Engine, the commit does not."""
 COMMIT_CAST_BYTES = (16, 32)
 """Bytes of a trimmed packet that the commit cast takes."""
 

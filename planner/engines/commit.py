@@ -142,7 +142,7 @@ def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:
         "base": base_of(config.tile, view),
         "cast": config.cast,
         "relu": config.relu,
-        "trim_bytes": size_bytes(out_dtype, packet.size),
+        "trim_bytes": size_bytes(stream.dtype, packet.size),
     }
     sub_steps = stream.time.size * settings["writes_per_packet"]
     return Outcome(tuple(findings), trimmed, sub_steps if ground.context == "sub" else stream.time.size, settings)
