@@ -113,3 +113,36 @@ def dma_ends(draw: st.DrawFn) -> tuple[Mapping, tuple[Mapping, Mapping, Mapping]
 def switch_pairs(mutate: bool = False) -> st.SearchStrategy[SwitchPair]:
     """A switch input with a configuration and the output that it makes, or one with a digit of it mutated."""
     return st.integers(0, 2**32 - 1).map(lambda seed: switch_pair(Random(seed), mutate))
+
+
+# --- transposes -------------------------------------------------------------------------------------------
+
+TRANSPOSES = {"i4": (64, 16, 16), "i8": (32, 16, 8), "f8e5m2": (32, 16, 8), "bf16": (16, 16, 4), "f32": (8, 8, 2)}
+"""By type: elements of a flit, most live ones of a packet, most rows of the matrix (seed 003)."""
+
+
+@st.composite
+def transposes(draw: st.DrawFn) -> tuple[dict[str, int], str, list[str]]:
+    """Axes, a type, and the texts of a legal transpose: Time and Packet before, Time and Packet behind."""
+    dtype = draw(st.sampled_from(sorted(TRANSPOSES)))
+    flit, most, rows = TRANSPOSES[dtype]
+    live = draw(st.integers(2, most))
+    valid = 16 if dtype == "i4" or live > 8 else 8
+    packets = draw(st.sampled_from([p for p in (1, 2, 4) if p * valid <= 32]))
+    axes = {"O": draw(st.integers(1, 5)), "R": draw(st.integers(1, rows)), "P": packets, "E": live}
+    elements = "E" if packets == 1 and draw(st.booleans()) else f"E # {valid}"
+    texts = ["O, R, P", f"E # {flit}", f"O, P, {elements}", f"R # {flit}"]
+    return axes, dtype, texts
+
+
+# --- reductions -------------------------------------------------------------------------------------------
+
+
+@st.composite
+def reduced_times(draw: st.DrawFn) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """Axes, and the factors of a Time with their sizes: digits of R = 24 in any order among factors of others."""
+    axes = {"R": 24, "B": draw(st.integers(1, 4)), "C": draw(st.integers(1, 4)), "D": draw(st.integers(1, 3))}
+    cut = draw(st.sampled_from([2, 3, 4, 6, 8, 12]))
+    digits = draw(st.sampled_from([[("R", 24)], [(f"R / {cut}", 24 // cut), (f"R % {cut}", cut)]]))
+    factors = [*digits, ("B", axes["B"]), ("C", axes["C"]), ("D", axes["D"])]
+    return axes, draw(st.permutations(factors))
