@@ -37,7 +37,7 @@ def preset(text: str) -> Action:
 
 
 def planned(dm_bytes: int) -> Action:
-    """Plans gemm, of which two tensors of 4096 bytes are alive together; no single rule is allowed to explain it."""
+    """Plans gemm, where `a_dm` of 4096 and `c_dm` of 2048 bytes are alive together; no single rule is allowed to explain it."""
 
     def act(_folder: Path) -> object:
         request = Request(settings={"dm.bytes_per_slice": dm_bytes})
@@ -131,8 +131,8 @@ RULE_CASES: dict[str, Action] = {
     "unknown_choice.broken": choice("o.contexts"),
     "unknown_choice.beside": choice("o.lane_mode"),
     "infeasible.feasible": planned(524288),
-    "infeasible.broken": planned(8191),
-    "infeasible.beside": planned(8192),
+    "infeasible.broken": planned(6143),
+    "infeasible.beside": planned(6144),
     "tile_not_covered.feasible": tiled(),
     "tile_not_covered.broken": tiled(count=("count: 15", "count: 14")),
     "tile_not_covered.beside": tiled(
