@@ -70,7 +70,7 @@ def law(ground: Ground, stream: Stream, config: InterSliceConfig) -> Outcome:
     if not faults:
         findings += _time(stream, config, slots)
     warnings: list[Finding] = []
-    if _has_padding(stream.slice, ratio) and not config.neutral:
+    if _has_padding(stream, ratio) and not config.neutral:
         finding = _padding(folded, config)
         (warnings if config.neutral is None else findings).append(finding)
     settings = {"ratio": ratio, "filled": [s.document() for s in slots]}
@@ -152,10 +152,10 @@ def _time(stream: Stream, config: InterSliceConfig, slots: list[Slot]) -> list[F
     return list(kept([disagreement("inter_slice_time_mismatch", "Time behind the reducer", config.time, left)]))
 
 
-def _has_padding(slice_: Mapping, ratio: int) -> bool:
-    """Whether some of the slices that are folded into each other hold padding in place of data."""
+def _has_padding(stream: Stream, ratio: int) -> bool:
+    """Whether some of the slices that are folded into each other hold padding in place of data, at some step."""
     low = 1
-    for factor in reversed(normal(slice_)):
+    for factor in reversed(normal(stream.slice, (stream.time, stream.packet))):
         if low >= ratio:
             return False
         if isinstance(factor, Padded):
