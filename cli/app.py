@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import cases, check, export, map_, plan, rules, schema, simulate, switch
+from cli import cases, check, diff, export, map_, plan, rules, schema, simulate, switch, whatif
 from cli.interrupt import terminate_like_interrupt
 from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
 
@@ -108,6 +108,8 @@ for _name, _command, _example in (
     ("plan", plan.plan, "tuplan plan examples/gemm.yaml -o gemm.plan.json --set hardware.trf.rows_per_bank=64"),
     ("check", check.check, "tuplan check examples/gemm.yaml examples/relayout.yaml"),
     ("simulate", simulate.simulate, "tuplan simulate gemm.plan.json --seed 7"),
+    ("whatif", whatif.whatif, "tuplan whatif examples/gemm.yaml --sweep hardware.trf.rows_per_bank=64,12"),
+    ("diff", diff.diff, "tuplan diff before.plan.json after.plan.json"),
     (
         "switch",
         switch.switch,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,15 @@ Axis = Annotated[
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where the output goes.")]
 Force = Annotated[bool, typer.Option("-f", "--force", help="Overwrite FILE whatever it is.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything drawn.")]
+
+
+class Objective(StrEnum):
+    """What shall be least."""
+
+    makespan = "makespan"
+
+
+Least = Annotated[Objective, typer.Option("--objective", help="What shall be least.")]
 
 _HARDWARE = "hardware."
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,12 +19,6 @@ if TYPE_CHECKING:
     from planner import PlanOptions, Request
 
 _STATUS = {"optimal": DONE, "feasible": DONE, "infeasible": INVALID, "unknown": UNDECIDED}
-
-
-class Objective(StrEnum):
-    """What shall be least."""
-
-    makespan = "makespan"
 
 
 @dataclass(slots=True)
@@ -79,7 +72,7 @@ def plan(
         int, typer.Option("--workers", min=1, max=256, help="Solver threads; 1 gives the same bytes each time.")
     ] = 1,
     seed: options.Seed = 0,
-    objective: Annotated[Objective, typer.Option("--objective", help="What shall be least.")] = Objective.makespan,
+    objective: options.Least = options.Objective.makespan,
     alternatives: Annotated[
         bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")
     ] = True,

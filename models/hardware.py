@@ -71,6 +71,7 @@ class Switch(_Group):
     """Ring of routers."""
 
     pass_extra_steps: int = Field(ge=1)
+    ring_tenths_per_flit: int = Field(ge=1)
     bitmap_load_cycles: int = Field(ge=1)
 
 

@@ -13,53 +13,96 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from models.faults import Fault, FaultError, Rule, rules
     from models.plan import Plan, Verification
+    from planner.corrections import Correction
+    from planner.differences import Alone, Diff, diff
+    from planner.differences_alone import with_alone
     from planner.facade import Checked, check, plan, prepare
     from planner.files import read_plan, write_atomic
+    from planner.fronts import front, pareto
     from planner.infeasible import InfeasibleError
     from planner.inputs import read_inputs
     from planner.options import PlanOptions, Request
     from planner.schema import json_schema
+    from planner.sweep import Tally
     from planner.verify import simulate
+    from planner.whatif_hint import Hint, hint_of
+    from planner.whatif_plans import Answer, Where, sensitivity, whatif
+    from planner.whatif_rows import Row
+    from planner.whatif_variants import Sweep, parse_sweep
 
 _HOME = {
+    "Alone": "planner.differences",
+    "Answer": "planner.whatif_plans",
     "Checked": "planner.facade",
+    "Correction": "planner.corrections",
+    "Diff": "planner.differences",
     "Fault": "models.faults",
     "FaultError": "models.faults",
+    "Hint": "planner.whatif_hint",
     "InfeasibleError": "planner.infeasible",
     "Plan": "models.plan",
     "PlanOptions": "planner.options",
     "Request": "planner.options",
+    "Row": "planner.whatif_rows",
     "Rule": "models.faults",
+    "Sweep": "planner.whatif_variants",
+    "Tally": "planner.sweep",
     "Verification": "models.plan",
+    "Where": "planner.whatif_plans",
     "check": "planner.facade",
+    "diff": "planner.differences",
+    "front": "planner.fronts",
+    "hint_of": "planner.whatif_hint",
+    "json_schema": "planner.schema",
+    "pareto": "planner.fronts",
+    "parse_sweep": "planner.whatif_variants",
     "plan": "planner.facade",
     "prepare": "planner.facade",
     "read_inputs": "planner.inputs",
     "read_plan": "planner.files",
     "rules": "models.faults",
-    "json_schema": "planner.schema",
+    "sensitivity": "planner.whatif_plans",
     "simulate": "planner.verify",
+    "whatif": "planner.whatif_plans",
+    "with_alone": "planner.differences_alone",
     "write_atomic": "planner.files",
 }
 
 __all__ = [
+    "Alone",
+    "Answer",
     "Checked",
+    "Correction",
+    "Diff",
     "Fault",
     "FaultError",
+    "Hint",
     "InfeasibleError",
     "Plan",
     "PlanOptions",
     "Request",
+    "Row",
     "Rule",
+    "Sweep",
+    "Tally",
     "Verification",
+    "Where",
     "check",
+    "diff",
+    "front",
+    "hint_of",
     "json_schema",
+    "pareto",
+    "parse_sweep",
     "plan",
     "prepare",
     "read_inputs",
     "read_plan",
     "rules",
+    "sensitivity",
     "simulate",
+    "whatif",
+    "with_alone",
     "write_atomic",
 ]
 

@@ -34,7 +34,8 @@ def pass_steps(hardware: Hardware, kind: str, ring_size: int, in_time: int, flit
     """Steps of the switch in a pass (cycles page); Forwarding is no switch step."""
     if kind == "Forwarding":
         return 0
-    return ring_size * (in_time * flits + hardware.switch.pass_extra_steps)
+    flit_steps = ring_size * (in_time * flits + hardware.switch.pass_extra_steps)
+    return -(-flit_steps * hardware.switch.ring_tenths_per_flit // 10)
 
 
 def pass_cycles(hardware: Hardware, steps: int) -> int:

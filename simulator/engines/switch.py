@@ -37,7 +37,8 @@ def ring_steps(run: Run, flow: Flow, ring: int) -> int:
     """Cycles in a pass: ring size x (Time x flits + the pass's extra steps)."""
     hardware = run.bench.plan.hardware
     flits = -(-DTYPES[flow.dtype].size_bytes(flow.packet) // hardware.geometry.flit_bytes)
-    return ring * (flow.time * flits + hardware.switch.pass_extra_steps)
+    tenths = ring * (flow.time * flits + hardware.switch.pass_extra_steps) * hardware.switch.ring_tenths_per_flit
+    return (tenths + 9) // 10
 
 
 def heard(hears: Bits, ring: int) -> Copies:
