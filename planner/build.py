@@ -25,7 +25,7 @@ from models.kernel import (
 )
 from models.layout import TensorLayout
 from models.linear import parse_linear
-from models.mapping import text
+from models.mapping import Pad, axis_names, nodes, text
 from models.parse import Scope, parse
 from models.plan import Stage
 from planner import casts, passes
@@ -186,9 +186,11 @@ class _Builder:
     def _created(self, op: DmaOp, source: TensorLayout) -> TensorLayout:
         values = (op.chip or DEFAULT_CHIP, op.cluster or DEFAULT_CLUSTER, op.slice or DEFAULT_SLICE)
         chip, cluster, slice_ = (parse(v, self.scope) for v in values)
-        return TensorLayout(
-            _tensor(op.write), "dm", source.dtype, parse(op.element or "1", self.scope), chip, cluster, slice_
-        )
+        element = parse(op.element or "1", self.scope)
+        # what the host wrote into padding travels where the destination pads the same expressions
+        padded = {n for e in (slice_, element) for n in nodes(e) if isinstance(n, Pad) and axis_names(n)}
+        pad = source.pad if padded <= set(nodes(source.element)) else "poison"
+        return TensorLayout(_tensor(op.write), "dm", source.dtype, element, chip, cluster, slice_, pad=pad)
 
     def _relabelled(self, op: ReshapeOp, old: TensorLayout) -> TensorLayout:
         levels = {level: getattr(op, level) for level in reshape.LEVELS}
