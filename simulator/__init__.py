@@ -44,7 +44,7 @@ def simulate(
         fill_hbm(bench, values)
         counted = execute(bench)
         outputs = _compare(bench, values, bounded=random or inputs is not None)
-        run_checks(bench, counted.cycles, counted.stages)
+        run_checks(bench, counted)
     except MappingError as error:
         message = f"a mapping of the plan does not parse: {error}"
         raise FaultError([Fault(rule=error.rule, found=error.found, message=message)]) from error

@@ -18,6 +18,7 @@ from simulator import (
 )
 from simulator.bench import UNFIT, Bench
 from simulator.facts import Broken, Facts
+from simulator.machine import Counted
 
 Check = Callable[[Facts], Iterator[Broken]]
 
@@ -33,9 +34,9 @@ CHECKS: dict[str, Check] = {
 """One check per rule id; several rules may come out of one look at the plan."""
 
 
-def run_checks(bench: Bench, cycles: dict[str, int], stages: dict[str, tuple[int, ...]]) -> None:
-    """Checks a plan that has been executed: `cycles` by operation and `stages` (steps by program) as simulated."""
-    facts = Facts(bench, cycles, stages)
+def run_checks(bench: Bench, counted: Counted) -> None:
+    """Checks a plan that has been executed, with the timeline of that execution."""
+    facts = Facts(bench, counted.cycles, counted.stages, counted.transfers)
     for rule, check in CHECKS.items():
         try:
             for broken in check(facts):

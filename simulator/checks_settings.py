@@ -10,6 +10,8 @@ import numpy as np
 from models.dtypes import DTYPES
 from models.plan import Stage
 from simulator.bench import Run
+from simulator.checks_contexts import bank_run
+from simulator.engines.contraction import time_groups
 from simulator.engines.fetch import read_bytes_of, walk_steps
 from simulator.engines.snoop import custom, expand, regular
 from simulator.engines.walks import entry_walk, merged, run_elements
@@ -95,6 +97,7 @@ def _fetch(place: Place) -> Derived:
     own = read_bytes_of(place.facts.plan.hardware, (*time, *packet), walk_steps(packet), bits, main=place.main)
     yield "read_bytes", own
     yield "reads_per_packet", max(1, walk_steps(packet) * bits // 8 // own)
+    yield "bank_run", bank_run(place.stage, own, entry.dtype, place.facts.plan.hardware)
     yield "entries", _texts((*time, *packet))
 
 
@@ -129,7 +132,9 @@ def _to_trf(place: Place) -> Derived:
     flits = place.size(stage.time) // lanes
     yield "lanes", lanes
     yield "flits_per_lane", flits
-    yield "rows_per_bank", -(-flits // trf.banks)
+    rows = -(-flits // trf.banks)
+    yield "rows_per_bank", rows
+    yield "rows", -(-rows * lanes // place.facts.plan.hardware.geometry.lanes_per_slice)
     yield "total_bytes", lanes * flits * place.flit_bytes
 
 
@@ -152,6 +157,7 @@ def _to_vrf(place: Place) -> Derived:
 def _contract_outer(place: Place) -> Derived:
     if place.before is not None:
         yield "pack_size", place.size(place.stage.packet) // place.size(place.before.packet)
+    yield "read_elements", run_elements(entry_walk(place.stage.settings, "trf_packet"))
 
 
 def _contract_packet(place: Place) -> Derived:
@@ -172,7 +178,40 @@ def _commit(place: Place) -> Derived:
     own = access if place.main else hardware.dm.bank_bytes
     yield "write_bytes", own
     yield "writes_per_packet", max(1, trimmed * bits // 8 // own)
+    yield "bank_run", bank_run(place.stage, own, place.stage.dtype, hardware)
     yield "entries", _texts((*time, *packet))
+
+
+def _dma(place: Place) -> Derived:
+    """What the transfer's cycles were counted from; `ideal_cycles` and the like are whole numbers or tenths."""
+    yield from place.facts.transfers.get(place.op.program, {}).items()
+
+
+def _contract_time(place: Place) -> Derived:
+    if place.before is not None:
+        yield "inner_time", inner_time(place, place.before, place.stage)
+
+
+def inner_time(place: Place, before: Stage, after: Stage) -> int:
+    """Sums that run side by side: different output steps between the first and the last part of one sum."""
+    group, _ = time_groups(Run(place.facts.bench, place.op), before.time, after.time)
+    group = group[group >= 0]
+    if len(group) == 0:
+        return 1
+    last = int(np.flatnonzero(group == group[0])[-1])
+    return len(np.unique(group[:last])) if last else 1
+
+
+def _contract_lane(place: Place) -> Derived:
+    stages = place.facts.plan.programs[place.op.program]
+    at = next(i for i, stage in enumerate(stages) if stage is place.stage)
+    unit, time = place.facts.plan.hardware.contraction, stages[at - 1]
+    entry = Run(place.facts.bench, place.op).entry(str(stages[at - 3].settings["with"]))
+    yield "inner_time", inner_time(place, stages[at - 2], time)
+    if place.stage.settings["mode"] == "interleaved":
+        yield "slot_capacity", unit.interleaved_slots // place.size(time.packet)
+    elif entry is not None:
+        yield "slot_capacity", unit.sequential_slots // place.size(entry.lane)
 
 
 _DERIVED: dict[str, Callable[[Place], Derived]] = {
@@ -184,6 +223,9 @@ _DERIVED: dict[str, Callable[[Place], Derived]] = {
     "contract_outer": _contract_outer,
     "contract_packet": _contract_packet,
     "commit": _commit,
+    "dma": _dma,
+    "contract_time": _contract_time,
+    "contract_lane": _contract_lane,
 }
 
 CHECKS: dict[str, Callable[[Facts], Iterator[Broken]]] = {

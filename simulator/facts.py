@@ -51,6 +51,7 @@ class Facts:
     bench: Bench
     cycles: dict[str, int]
     stages: dict[str, tuple[int, ...]]
+    transfers: dict[str, dict[str, float]]
 
     @property
     def plan(self) -> Plan:

@@ -28,15 +28,16 @@ from simulator.engines.switch import switch
 from simulator.engines.transpose import transpose
 from simulator.engines.vector import Chain, vector
 from simulator.streams import Flow
-from simulator.timeline import pass_cycles, transfer_cycles
+from simulator.timeline import pass_cycles, transfer
 
 
 @dataclass
 class Counted:
-    """The simulator's timeline: cycles by operation, and steps of every stage by program."""
+    """The simulator's timeline: cycles by operation; steps of every stage, and counts of a transfer, by program."""
 
     cycles: dict[str, int] = field(default_factory=dict)
     stages: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    transfers: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def execute(bench: Bench) -> Counted:
@@ -96,8 +97,9 @@ def _run(run: Run, counted: Counted) -> None:
         return
     stages = plan.programs[op.program]
     if op.kind == "dma":
-        steps = [transfer_cycles(dma(run, stages[0]), str(stages[0].settings["direction"]), plan.hardware)]
-        counted.cycles[op.name] = steps[0]
+        found = transfer(dma(run, stages[0]), str(stages[0].settings["direction"]), plan.hardware)
+        counted.cycles[op.name], steps = found.cycles, [found.cycles]
+        counted.transfers[op.program] = found.counts
     else:
         trip = Trip(run)
         for stage in stages:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,15 +40,39 @@ def _base(stages: tuple[Stage, ...], steps: list[int], hardware: Hardware, main:
     return passes.commit_base_cycles
 
 
-def transfer_cycles(moved: Moved, direction: str, hardware: Hardware) -> int:
-    """Cycles of a transfer between HBM and data memory, or of a copy."""
-    width = max(1, DTYPES[moved.dtype].bits // 8)
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Cycles of a transfer, and what they were counted from, by the names that a plan's settings use."""
+
+    cycles: int
+    counts: dict[str, float] = field(default_factory=dict)
+
+
+def transfer(moved: Moved, direction: str, hardware: Hardware) -> Transfer:
+    """A transfer between HBM and data memory, or a copy."""
+    bits = DTYPES[moved.dtype].bits
     if direction == "copy":
-        return copy_cycles(moved, width, hardware)
-    found = runs(moved.at, width) if DTYPES[moved.dtype].bits >= 8 else _nibble_runs(moved.at)
+        return Transfer(copy_cycles(moved, bits, hardware))
+    found = runs(moved.at, bits // 8) if bits >= 8 else _nibble_runs(moved.at)
     if len(found.unit) == 0:
-        return hardware.dma.load_base_cycles if direction == "load" else hardware.dma.store_base_cycles
-    return load_cycles(found, hardware) if direction == "load" else store_cycles(found, hardware)
+        base = hardware.dma.load_base_cycles if direction == "load" else hardware.dma.store_base_cycles
+        return Transfer(base)
+    units = np.unique(found.unit)
+    per_unit = np.bincount(found.unit, weights=found.length).astype(np.int64)
+    common: dict[str, float] = {
+        "slices": len(units),
+        "engines": len(np.unique(engine_of(units, hardware))),
+        "bytes": int(per_unit.sum()),
+        "bytes_per_slice": int(per_unit.max()),
+        "ideal_cycles": -(-int(per_unit.sum()) // hardware.dma.peak_bytes_per_cycle),
+    }
+    cycles, counts = (_load if direction == "load" else _store)(found, units, hardware)
+    return Transfer(cycles, common | counts)
+
+
+def transfer_cycles(moved: Moved, direction: str, hardware: Hardware) -> int:
+    """Only the cycles."""
+    return transfer(moved, direction, hardware).cycles
 
 
 def _nibble_runs(at: NDArray[np.int32]) -> Pieces:
@@ -56,24 +82,25 @@ def _nibble_runs(at: NDArray[np.int32]) -> Pieces:
     return Pieces(half.unit, first, (half.start + half.length + 1) // 2 - first)
 
 
-def copy_cycles(moved: Moved, width: int, hardware: Hardware) -> int:
+def copy_cycles(moved: Moved, bits: int, hardware: Hardware) -> int:
     """By the book: a start, and 256 bytes a cycle and engine for the reads, as much for the writes."""
     elements = (moved.at >= 0).sum(axis=1)
     engine = engine_of(np.arange(len(elements)), hardware)
-    most = int(np.bincount(engine, weights=elements).max()) * width
+    most = int(np.bincount(engine, weights=elements).max()) * bits // 8
     return hardware.dma.copy_base_cycles + 2 * -(-most // hardware.dma.access_bytes)
 
 
-def load_cycles(found: Pieces, hardware: Hardware) -> int:
+def _load(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str, float]]:
     """Cycles of a load from the HBM runs of every unit."""
     dma = hardware.dma
-    units = np.unique(found.unit)
     requests = cut(found, dma.access_bytes)
+    counts: dict[str, float] = {"requests": len(requests.unit)}
     if len(units) == 1:
         tenths = dma.single_slice_base_cycles * _TENTHS + dma.single_slice_request_tenths * len(requests.unit)
-        return _rounded(tenths)
-    base = dma.load_base_cycles + _group_cycles(units, hardware)
-    return _rounded(base * _TENTHS + _scaled_queue(requests, hardware))
+        return _rounded(tenths), counts
+    group, queue = _group_cycles(units, hardware), _scaled_queue(requests, hardware)
+    counts |= {"group_cycles": group, "queue_cycles": queue / _TENTHS}
+    return _rounded((dma.load_base_cycles + group) * _TENTHS + queue), counts
 
 
 def _group_cycles(units: Ints, hardware: Hardware) -> int:
@@ -99,17 +126,27 @@ def _shares_bytes(requests: Pieces) -> bool:
     return bool((start[1:] < np.maximum.accumulate(end)[:-1]).any())
 
 
-def store_cycles(found: Pieces, hardware: Hardware) -> int:
+def _store(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str, float]]:
     """Cycles of a store: full blocks queue, partial ones are read-modify-writes that get in each other's way."""
     dma = hardware.dma
     pieces = cut(cut_from_start(found, dma.access_bytes), dma.access_bytes)
     full = pieces.length == dma.access_bytes
-    tenths = (dma.store_base_cycles + _group_cycles(np.unique(found.unit), hardware)) * _TENTHS
-    if full.any():
-        tenths += _scaled_queue(pieces.where(full), hardware)
-    if not full.all():
-        tenths += dma.partial_base_cycles * _TENTHS + _partial_tenths(pieces.where(~full), hardware)
-    return _rounded(tenths)
+    group = _group_cycles(units, hardware)
+    queue = _scaled_queue(pieces.where(full), hardware) if full.any() else 0
+    partial = _partial_tenths(pieces.where(~full), hardware) if not full.all() else 0
+    blocks = np.unique(pieces.start[~full] // dma.access_bytes, return_counts=True)[1]
+    counts: dict[str, float] = {
+        "requests": len(pieces.unit),
+        "full_blocks": int(full.sum()),
+        "partial_writes": int((~full).sum()),
+        "partial_blocks": len(blocks),
+        "most_partial_writes_per_block": int(blocks.max(initial=0)),
+        "partial_cycles": partial / _TENTHS,
+        "group_cycles": group,
+        "queue_cycles": queue / _TENTHS,
+    }
+    extra = 0 if full.all() else dma.partial_base_cycles * _TENTHS + partial
+    return _rounded((dma.store_base_cycles + group) * _TENTHS + queue + extra), counts
 
 
 def _partial_tenths(pieces: Pieces, hardware: Hardware) -> int:

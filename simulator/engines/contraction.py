@@ -139,7 +139,10 @@ def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
     units, time, packet = products.stream.shape
     columns = run.layouts.size(stage.packet)
     lanes = products.weights.shape[1]
+    if packet % group or packet // group < columns:
+        raise ValueError(f"contract_packet: {packet} elements give no {columns} columns of {group}")
     shape = (units, time, packet // group, group)
+    _check_dropped(run, products, columns * group)
     stream = products.stream.reshape(shape)
     values = np.empty((units, lanes, time, columns), dtype=stream.dtype)
     for lane in range(lanes):
@@ -151,6 +154,19 @@ def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
         return part if part.shape[3] == 1 else part[..., ::group][..., :columns]
 
     return Sums(values, poison, products.cells.moved(first), time)
+
+
+def _check_dropped(run: Run, products: Products, kept: int) -> None:
+    """Columns beyond the tree's output are padding alone."""
+    kind = products.cells.kind
+    live = kind[..., kept:] if kind.shape[3] > 1 else kind
+    if kept < products.stream.shape[2] and (live == LIVE).any():
+        run.fail(
+            "contract_packet_mismatch",
+            "live products stand beyond the columns that are left",
+            kept,
+            products.stream.shape[2],
+        )
 
 
 def _packet_poison(products: Products, shape: tuple[int, ...], columns: int) -> Bits | None:
