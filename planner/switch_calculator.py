@@ -58,11 +58,9 @@ def answer(
         FaultError: a mapping does not parse, or the element type is unknown.
 
     """
-    if dtype not in DTYPES:
-        wanted = f"one of {', '.join(DTYPES)}"
-        raise FaultError([Fault(rule="unknown_dtype", op="dtype", found=dtype, wanted=wanted, message="unknown type")])
+    check_dtype(dtype)
     named = {"in-slice": in_slice, "in-time": in_time, "packet": packet, "out-slice": out_slice}
-    read = _read(axes, named | ({} if out_time is None else {"out-time": out_time}))
+    read = read_texts(axes, named | ({} if out_time is None else {"out-time": out_time}))
     stream = Stream(dtype, ONE, ONE, read["in-slice"], read["in-time"], read["packet"])
     ground = Ground(hardware or load_hardware(), axes)
     return Answer(stream, synthesise(ground, stream, read["out-slice"], read.get("out-time")))
@@ -82,7 +80,20 @@ def calculate(
     return answer(axes, dtype, in_slice, in_time, packet, out_slice, out_time, hardware).document()
 
 
-def _read(axes: dict[str, int], named: dict[str, str]) -> dict[str, Mapping]:
+def check_dtype(dtype: str) -> None:
+    """Raises a FaultError where an element type is unknown."""
+    if dtype not in DTYPES:
+        wanted = f"one of {', '.join(DTYPES)}"
+        raise FaultError([Fault(rule="unknown_dtype", op="dtype", found=dtype, wanted=wanted, message="unknown type")])
+
+
+def read_texts(axes: dict[str, int], named: dict[str, str]) -> dict[str, Mapping]:
+    """Mappings by the name of the option that states them.
+
+    Raises:
+        FaultError: one does not parse; all that do not are named.
+
+    """
     out: dict[str, Mapping] = {}
     faults: list[Fault] = []
     for name, source in named.items():
