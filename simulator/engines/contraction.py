@@ -196,11 +196,13 @@ def contract_time(run: Run, stage: Stage, sums: Sums, before: Stage) -> Sums:
     values = _accumulated(sums.values, order, starts, len(fed))
     poison = None if sums.poison is None else np.logical_or.reduceat(sums.poison[:, :, order], starts, axis=2)
     place = np.zeros(len(live), dtype=np.int64)
-    place[fed] = np.arange(len(fed))
+    place[fed] = np.argsort(order[starts], kind="stable")  # sums leave in the order in which they were begun
     if len(fed) < len(live):
         values, poison = values[:, :, place], np.zeros_like(values, dtype=np.bool_) if poison is None else poison
         poison = poison[:, :, place]
         poison[:, :, np.setdiff1d(np.arange(len(live)), fed)] = True
+    elif (np.diff(place) != 1).any():
+        values, poison = values[:, :, place], None if poison is None else poison[:, :, place]
     first = order[starts][place]
     cells = sums.cells.moved(lambda part: part if part.shape[2] == 1 else part[:, :, first])
     return Sums(values, poison, cells, sums.values.shape[2])

@@ -12,8 +12,6 @@ from simulator.bench import Run
 from simulator.engines.collect import flit_elements
 from simulator.streams import Flow, kept_packet, padded_packet
 
-_DOUBLE_BUFFERED_COLUMNS = 16  # domain section 9: up to 16 columns the engine fills one buffer while emptying the other
-
 
 def transpose(run: Run, stage: Stage, flow: Flow) -> Flow:
     """Unpack, gather, transpose, trim, align."""
@@ -34,12 +32,13 @@ def transpose(run: Run, stage: Stage, flow: Flow) -> Flow:
         table = part.reshape(-1, count, rows, columns).transpose(0, 1, 3, 2)[:, :, :out_rows]
         return table.reshape(part.shape[0], count * out_rows, rows)
 
-    steps = transpose_steps(rows * per_column, count, out_rows, columns)
+    double = columns <= run.bench.plan.hardware.transpose.double_buffered_in_cols
+    steps = transpose_steps(rows * per_column, count, out_rows, double=double)
     return padded_packet(whole.moved(turn, steps), flit_elements(run, flow.dtype), steps)
 
 
-def transpose_steps(in_flits: int, count: int, out_rows: int, columns: int) -> int:
-    """The engine's latency: double buffered up to 16 columns, single buffered above."""
-    if columns <= _DOUBLE_BUFFERED_COLUMNS:
+def transpose_steps(in_flits: int, count: int, out_rows: int, *, double: bool) -> int:
+    """The engine's latency; with two buffers it fills one while it empties the other."""
+    if double:
         return in_flits + (count - 1) * max(in_flits, out_rows) + out_rows
     return count * (in_flits + out_rows)
