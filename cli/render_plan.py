@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cli.render import picture_width, styled, table, verdict_style
+from cli.render_chain import chain
 from cli.render_timeline import ASCII, BLOCKS, timeline
 from cli.talk import can_print
 from models.plan import Alternative, MemoryEntry, Plan, PlannedOp, Values, Verification
@@ -22,6 +23,7 @@ def summary(plan: Plan) -> str:
         status_line(plan),
         operations(plan),
         timeline(plan, picture_width(), glyphs),
+        chain(plan),
         choices(plan),
         memory(plan),
         "\n".join(f"note: {note.text}" for note in plan.notes if note.topic not in _IN_CHOICES),

@@ -47,7 +47,9 @@ def _alone(path: Path, first: Plan, change: Change, options: PlanOptions) -> Alo
     asked = replace(request, settings=chip | dict(request.settings))
     what = f"{change.what}: {change.before or 'none'} -> {change.after}"
     try:
-        plan = facade.plan(path, asked, replace(options, alternatives=False, verify=False), hint=hint_of(first))
+        plan = facade.plan(
+            path, asked, replace(options, alternatives=False, verify=False, corrections=False), hint=hint_of(first)
+        )
     except FaultError as error:
         fault = error.faults[0]
         return Alone(what=what, makespan_cycles=None, status="infeasible", reason=f"{fault.rule}: {fault.message}")

@@ -40,7 +40,7 @@ class InfeasibleError(FaultError):
 
 def explained(path: str | Path, request: Request, error: FaultError, options: PlanOptions) -> FaultError:
     """The faults of a kernel that is refused before planning, with corrections where a choice or a size caused them."""
-    if not any(f.rule in corrections.CORRECTABLE for f in error.faults):
+    if not options.corrections or not any(f.rule in corrections.CORRECTABLE for f in error.faults):
         return error
     try:
         source = read_kernel(path, axes=request.axes)
@@ -72,7 +72,8 @@ def why_not(source: KernelSource, hardware: Hardware, request: Request, options:
     by_hand = {f"`{o}.{f}` is fixed to {v}": (f"{o}.{f}", v) for (o, f), v in fixed.items()}
     by_hand |= {f"`{o}.{f}` must not be {v}": (f"{o}.{f}", v) for o, f, v in forbidden}
     choices = tuple(by_hand[g.message] for g in core.guards if g.rule == CHOICE_RULE)
-    found = corrections.find(source, hardware, request, options, _blamed(core, built, room, choices))
+    blamed = _blamed(core, built, room, choices)
+    found = corrections.find(source, hardware, request, options, blamed) if options.corrections else ()
     return InfeasibleError(faults, minimal=core.minimal, confirmed=core.confirmed, corrections=found)
 
 
@@ -88,6 +89,8 @@ class Room:
 
     def needed(self, file: str) -> int | None:
         """The least capacity (bytes, or rows per bank) with which a plan exists; None when none helps."""
+        if not self.options.corrections:
+            return None
         if file not in self.least:
             self.least[file] = corrections.least_room(self.source, self.hardware, self.request, self.options, file)
         return self.least[file]
@@ -186,7 +189,7 @@ def _room_fault(rule: str, guards: list[Guard], built: Built, source: KernelSour
     message = (
         f"{names} {together} {need:,} {UNITS[file]} of {file.upper()}, there are {have:,}: {need - have:,} too many"
     )
-    if needed is None and file == "trf":
+    if needed is None and file == "trf" and room.options.corrections:
         message += "; no size of the file helps while Full takes all of it"
     op = next((w.partition("[")[0] for b in buffers for w in b.writers), "")
     line, column = source.positions.position(built.paths.get(op, ()))

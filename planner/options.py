@@ -12,7 +12,8 @@ class PlanOptions:
 
     `alternatives`: price the other values of every choice, each by a solve of its own. `why`: price what each rule and
     operation on the chain of the makespan would buy if it gave way. `verify`: execute the plan in the simulator;
-    `random` draws real numbers for that instead of seeded integers.
+    `random` draws real numbers for that instead of seeded integers. `corrections`: look for changes that make an
+    infeasible kernel fit.
     """
 
     time_limit_seconds: float = 60.0
@@ -22,6 +23,7 @@ class PlanOptions:
     why: bool = False
     verify: bool = True
     random: bool = False
+    corrections: bool = True
 
 
 @dataclass(frozen=True, slots=True)

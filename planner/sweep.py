@@ -119,11 +119,13 @@ class _Sweep:
             while executor is not None and (self.ready or self.suspects or self.running):
                 self._fill(executor)
                 if self._drain():
-                    executor.shutdown(wait=False, cancel_futures=True)
+                    executor.shutdown(wait=False)
                     executor = self.place.start()
         finally:
+            for future in self.running:
+                future.cancel()
             if executor is not None:
-                executor.shutdown(wait=False, cancel_futures=True)
+                executor.shutdown(wait=False)
         return tuple(self.rows[v.id] for v in self.variants)
 
     def _next(self, chain: tuple[Variant, ...]) -> Variant | None:

@@ -42,7 +42,7 @@ def run(job: Job) -> Row:
 
 def _row(job: Job, path: Path) -> Row:
     number, changes = job.variant.id, job.variant.changes
-    options = replace(job.options, alternatives=False)
+    options = replace(job.options, alternatives=False, corrections=False)
     try:
         row = row_of(number, changes, facade.plan(path, job.variant.request, options, hint=job.hint))
     except FaultError as error:
@@ -61,12 +61,10 @@ def _row(job: Job, path: Path) -> Row:
 
 
 def reason_of(error: FaultError) -> str:
-    """The faults in one line, and the first way out."""
+    """The faults in one line."""
     text = "; ".join(f"{f.rule}: {_where(f)}{f.message}" for f in error.faults[:3])
     more = len(error.faults) - 3
     text += f"; and {more} more" if more > 0 else ""
-    if isinstance(error, InfeasibleError) and error.corrections:
-        text += f". It would fit with {error.corrections[0].text}"
     return text
 
 
