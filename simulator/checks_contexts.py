@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from models.hardware import Hardware
 from models.plan import PlannedOp, Stage
 from simulator.engines.walks import entry_walk
 from simulator.facts import Broken, Facts
-from simulator.memories import walk_offsets
+from simulator.memories import Walk, walk_offsets
 
 
 def _overlaps(facts: Facts, resource: str) -> Iterator[Broken]:
@@ -90,18 +91,18 @@ def _memory_dtype(stage: Stage, facts: Facts) -> str:
 
 def bank_run(stage: Stage, access_bytes: int, dtype: str, hardware: Hardware) -> int:
     """The longest run of accesses of `access_bytes` that touch one bank each time."""
-    bits = DTYPES[dtype].bits
-    every = max(1, access_bytes * 8 // bits)
     walk = (*entry_walk(stage.settings, "time"), *entry_walk(stage.settings, "packet"))
-    first = walk_offsets(walk)[::every] * bits // 8
-    width, banks = hardware.dm.bank_bytes, hardware.dm.banks
+    return _bank_run(walk, access_bytes, DTYPES[dtype].bits, hardware.dm.bank_bytes, hardware.dm.banks)
+
+
+@lru_cache(maxsize=256)
+def _bank_run(walk: Walk, access_bytes: int, bits: int, width: int, banks: int) -> int:
+    first = walk_offsets(walk)[:: max(1, access_bytes * 8 // bits)] * bits // 8 // width % banks
     touched = -(-access_bytes // width)
     best = 0
     for bank in range(banks):
-        hit = np.zeros(len(first), dtype=np.bool_)
-        for k in range(touched):
-            hit |= (first // width + k) % banks == bank
-        edges = np.flatnonzero(np.diff(np.concatenate(([0], hit.astype(np.int8), [0]))))
+        hit = (bank - first) % banks < touched
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], hit, [False])).astype(np.int8)))
         best = max(best, int((edges[1::2] - edges[0::2]).max(initial=0)))
     return best
 

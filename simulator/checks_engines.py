@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from models.dtypes import DTYPES
 from simulator.bench import Run
 from simulator.engines.walks import entry_walk, merged
-from simulator.facts import Broken, Facts
-from simulator.places import Place, places
+from simulator.facts import Broken, Facts, Place
 from simulator.values import integer_range
 
 _AFTER_COLLECT = {"to_trf", "to_vrf", "contract_outer", "cast", "transpose", "vector", "commit"}
@@ -47,12 +46,12 @@ Found = Iterator[Broken]
 
 
 def _at(facts: Facts, *steps: str) -> Iterator[Place]:
-    return (p for p in places(facts) if p.stage.step in steps)
+    return (p for p in facts.places if p.stage.step in steps)
 
 
 def illegal_next_step(facts: Facts) -> Found:
     """The table of legal next steps."""
-    for place in places(facts):
+    for place in facts.places:
         step = place.stage.step
         if place.op.kind != "pass":
             continue
@@ -93,7 +92,7 @@ def slice_count(facts: Facts) -> Found:
     """64, 128 or 256 slices."""
     geometry = facts.plan.hardware.geometry
     legal = {geometry.slices_per_cluster >> n for n in range(geometry.slices_per_cluster.bit_length())}
-    for place in places(facts):
+    for place in facts.places:
         size = place.size(place.stage.slice)
         if size < geometry.min_slices or size not in legal:
             yield Broken(
@@ -107,7 +106,7 @@ def slice_count(facts: Facts) -> Found:
 def cluster_count(facts: Facts) -> Found:
     """One or two clusters."""
     most = facts.plan.hardware.geometry.clusters_per_chip
-    for place in places(facts):
+    for place in facts.places:
         size = place.size(place.stage.cluster)
         if size > most:
             yield Broken(f"`{place.stage.step}` has too many clusters", place.op.name, size, f"at most {most}")

@@ -15,9 +15,8 @@ from simulator.engines.contraction import time_groups
 from simulator.engines.fetch import read_bytes_of, walk_steps
 from simulator.engines.snoop import custom, expand, regular
 from simulator.engines.walks import entry_walk, merged, run_elements
-from simulator.facts import Broken, Facts
+from simulator.facts import Broken, Facts, Place
 from simulator.memories import Walk
-from simulator.places import Place, places
 from simulator.values import Bits
 
 Derived = Iterator[tuple[str, Any]]
@@ -25,7 +24,7 @@ Derived = Iterator[tuple[str, Any]]
 
 def settings_mismatch(facts: Facts) -> Iterator[Broken]:
     """Every derived setting that a stage carries."""
-    for place in places(facts):
+    for place in facts.places:
         derive = _DERIVED.get(place.stage.step)
         for key, own in derive(place) if derive else ():
             stated = place.stage.settings.get(key)
@@ -59,7 +58,7 @@ def snoop_bitmap_mismatch(facts: Facts) -> Iterator[Broken]:
 
 
 def _switches(facts: Facts) -> Iterator[Place]:
-    return (p for p in places(facts) if p.stage.step == "switch" and p.before is not None)
+    return (p for p in facts.places if p.stage.step == "switch" and p.before is not None)
 
 
 def own_bitmap(place: Place) -> Bits:

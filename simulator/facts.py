@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from models.kernel import DmaOp, PassOp, Tile
-from models.plan import MemoryEntry, Plan, PlannedOp
+from models.plan import MemoryEntry, Plan, PlannedOp, Stage
 from simulator.bench import Bench, Run
 from simulator.linear import evaluate
 from simulator.reference import unrolled
@@ -52,6 +52,20 @@ class Facts:
     cycles: dict[str, int]
     stages: dict[str, tuple[int, ...]]
     transfers: dict[str, dict[str, float]]
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every stage of every program in use, once."""
+        seen: dict[str, PlannedOp] = {}
+        for op in self.plan.ops:
+            if op.kind != "bitmap_load" and op.program in self.plan.programs:
+                seen.setdefault(op.program, op)
+        return tuple(
+            Place(self, stage, stages[i - 1] if i else None, op)
+            for name, op in seen.items()
+            for stages in (self.plan.programs[name],)
+            for i, stage in enumerate(stages)
+        )
 
     @property
     def plan(self) -> Plan:
@@ -171,6 +185,30 @@ class Facts:
                 users = (*self.readers.get(old.tensor, ()), *self.writers.get(old.tensor, ()))
                 for writer in self.writers.get(new.tensor, ()):
                     yield from ((user.op.name, writer.op.name) for user in users)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stage in its program, with the stage before it and an operation that runs the program."""
+
+    facts: Facts
+    stage: Stage
+    before: Stage | None
+    op: PlannedOp
+
+    @property
+    def main(self) -> bool:
+        """Whether the operation runs in the Main context."""
+        return "main" in self.op.contexts
+
+    @property
+    def flit_bytes(self) -> int:
+        """Bytes of a flit."""
+        return self.facts.plan.hardware.geometry.flit_bytes
+
+    def size(self, text: str) -> int:
+        """Positions of a mapping."""
+        return self.facts.bench.layouts.size(text)
 
 
 def places_meet(one: MemoryEntry, other: MemoryEntry) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.cells import LIVE, Cells, cells, partial, tensor_cells
+from models.cells import LIVE, Cells, Partial, cells, partial, resolve, tensor_cells
 from models.mapping import Axis, Broadcast, Mapping, Pad, Pair, Resize, axis_names, nodes
 from models.parse import parse
 
@@ -190,11 +190,12 @@ def _additive(outside: Parts, inside: Parts) -> Identity | None:
     """The cheap form, where the units' share of every index and the inner levels' share may be read apart."""
     index: dict[str, tuple[Ints, ...]] = {}
     top: dict[str, int] = {}
-    if not _apart(outside, inside):
+    met = partial(outside), partial(inside)
+    if not _apart(*met):
         return None
     dimensions = outside[0][1].ndim
-    for side in (outside, inside):
-        found = tensor_cells(side)
+    for side in met:
+        found = resolve(side)
         if found.kind.any():
             return None
         for name, at in found.index.items():
@@ -207,14 +208,13 @@ def _additive(outside: Parts, inside: Parts) -> Identity | None:
     return Identity(np.zeros((1,) * dimensions, dtype=np.int8), index)
 
 
-def _apart(outside: Parts, inside: Parts) -> bool:
+def _apart(*sides: Partial) -> bool:
     """Whether no expression but a bare axis gets digits from both sides, directly or from inside another one."""
     bases: list[set[Mapping]] = []
-    for side in (outside, inside):
-        met = partial(side)
-        if met.out_of_bounds is not None:
+    for side in sides:
+        if side.out_of_bounds is not None:
             return False
-        found: set[Mapping] = {b for b, _ in met.reads if axis_names(b) and not isinstance(b, Axis)}
+        found: set[Mapping] = {b for b, _ in side.reads if axis_names(b) and not isinstance(b, Axis)}
         if any(isinstance(n, Pair | Pad | Resize) for base in found for n in list(nodes(base))[1:]):
             return False
         bases.append(found)
