@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import cases, check, diff, export, map_, plan, rules, schema, simulate, switch, whatif
+from cli import cases, check, diff, export, map_, plan, reduce, rules, schema, simulate, switch, transpose, whatif
 from cli.interrupt import terminate_like_interrupt
 from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
 
@@ -115,6 +115,16 @@ for _name, _command, _example in (
         switch.switch,
         'tuplan switch --axes A=256,B=64,C=63,X=4 --dtype i8 --in-slice A --in-time B --packet "C # 64" '
         '--out-slice "A / 32, X, A % 8"',
+    ),
+    (
+        "transpose",
+        transpose.transpose,
+        'tuplan transpose --axes A=8,B=8 --dtype i8 --time A --packet "B # 32" --out-time B --out-packet "A # 32"',
+    ),
+    (
+        "reduce",
+        reduce.reduce,
+        "tuplan reduce --axes R=1000,A=4 --dtype f32 --axis R --op add --time A",
     ),
     ("map", map_.map_, 'tuplan map --axes A=8,B=61 "A, B # 64" --at 61,64 --equivalent "A, B #{*} 64"'),
     ("cases", cases.cases, "tuplan cases tests/golden/mapping.yaml"),

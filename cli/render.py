@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cli.talk import can_print
+
+if TYPE_CHECKING:
+    from models.faults import Finding
+
 NARROWEST = 60
 PIPED_WIDTH = 110
 """Columns of a picture that goes into a file or a pipe; tables there are as wide as they need."""
 _UNBOUNDED = 100_000
+_ASCII = str.maketrans("┌┐└┘┬┴─│·…", "++++++-|.~")
 
 
 def is_terminal() -> bool:
@@ -55,6 +61,20 @@ def styled(text: str, style: str) -> str:
 def verdict_style(ok: bool) -> str:
     """Green or red; the words say the same."""
     return "green" if ok else "bold red"
+
+
+def findings(found: Iterable[Finding], counts: Mapping[str, int] | None = None) -> str:
+    """Broken rules in a table; empty where there is none. `counts`: how many candidates each rule stops."""
+    head = ("not legal", "because", "nearest legal")
+    rows = [(f.rule, f.message, f.nearest or f.wanted) for f in found]
+    if counts is None:
+        return table(head, rows) if rows else ""
+    return table((*head, "stops"), [(*row, f"{counts[row[0]]:,}") for row in rows], (3,)) if rows else ""
+
+
+def plain(text: str) -> str:
+    """Drawn lines, in characters that the output can print."""
+    return text if can_print(text) else text.translate(_ASCII)
 
 
 def rendered(what: Any) -> str:  # noqa: ANN401 - whatever rich can render

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.render import styled, table
-from cli.talk import can_print
+from cli.render import plain, styled, table
 from planner.switch_calculator import bitmap_rows, boxes, rings, visa
 
 if TYPE_CHECKING:
     from planner.switch_calculator import Answer
 
-_ASCII = str.maketrans("┌┐└┘┬┴─│", "++++++-|")
 _PARAMETERS = ("slice1", "slice0", "time0", "ring_size")
 
 
@@ -54,7 +52,7 @@ def _first(answer: Answer) -> list[str]:
     lines = [rings(option, slices), *bitmap_rows(option, slices)]
     return [
         "\n".join(visa(option)),
-        drawn if can_print(drawn) else drawn.translate(_ASCII),
+        plain(drawn),
         "\n".join(line for line in lines if line),
     ]
 

@@ -22,6 +22,8 @@ from models.walks import contiguous_walk
 MOST_CELLS = 2**20
 """Up to so many cells an equivalence may be decided by enumeration."""
 _PROBES = 16
+_MOST_COUNTED = 2**63 - 1
+"""Positions are counted in int64."""
 
 
 @lru_cache(maxsize=4096)
@@ -51,13 +53,17 @@ def equivalent(a: Mapping, b: Mapping) -> bool | None:
     """Whether two mappings have the same cell at every position.
 
     True and False are proven. None: not decided, more than 2^20 cells with factors that differ, but no
-    difference at any of the positions that were tried.
+    difference at any of the positions that were tried, or more than 2^63 cells.
     """
     if a.size != b.size:
         return False
     if tidy(a) == tidy(b) or normal(a) == normal(b):
         return True
-    if (_plain(normal(a)) and _plain(normal(b))) or _differ_at(a, b, _probes(a, b)):
+    if _plain(normal(a)) and _plain(normal(b)):
+        return False
+    if a.size > _MOST_COUNTED:
+        return None
+    if _differ_at(a, b, _probes(a, b)):
         return False
     if a.size > MOST_CELLS:
         return None

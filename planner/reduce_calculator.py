@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from models.faults import Fault, FaultError
+from models.faults import Fault, FaultError, Finding
 from models.graph import MAIN
 from models.hardware import Hardware
 from models.layout import Stream
-from models.mapping import ONE, Axis, Mapping, Modulo, Pad, Stride, pair, text
+from models.mapping import ONE, Axis, Mapping, Modulo, Pad, Stride, axis_names, pair, text
 from models.presets.load import load_hardware
 from planner.engines import intra_slice_reduce
 from planner.engines.base import Ground, Outcome
 from planner.engines.intra_slice_reduce import ReduceConfig, spelled
-from planner.engines.shapes import padded
+from planner.engines.shapes import kept, padded
 from planner.pass_cycles import InterSlice, Steps, pass_cycles
-from planner.switch_calculator import check_dtype, read_texts
+from planner.switch_calculator import check_dtype, check_sizes, finding_document, read_texts
 
 SLICE_MAJOR, TIME_MAJOR = "slice_major", "time_major"
 
@@ -67,17 +67,19 @@ class ReduceOption:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Legal placements, cheapest first, and the rules that stop others with how many they stop."""
+    """Legal placements, cheapest first; the rules that stop others, the first finding and how many each stops."""
 
     axis: str
     op: str
     options: tuple[ReduceOption, ...]
     refused: dict[str, int]
+    reasons: tuple[Finding, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Plain JSON: options, the chosen one, and what stops the placements that are left out."""
         rows = [o.document() | {"visa": visa(self, o)} for o in self.options]
-        return {"options": rows, "chosen": 0 if rows else None, "refused": self.refused}
+        reasons = [finding_document(f) for f in self.reasons]
+        return {"options": rows, "chosen": 0 if rows else None, "refused": self.refused, "reasons": reasons}
 
 
 def answer(
@@ -111,20 +113,44 @@ def answer(
         wanted = f"one of {', '.join(axes)}"
         raise FaultError([Fault(rule="unknown_axis", op="reduce", found=axis, wanted=wanted, message="unknown axis")])
     read = read_texts(axes, {"slice": slice_, "time": time, "packet": packet})
+    check_sizes(Axis(axis, axes[axis]), *read.values())
     ground = Ground(hardware or load_hardware(), axes)
+    if stopped := kept(_stopped(ground.hardware, read, Axis(axis, axes[axis]))):
+        return Answer(axis, op, (), {}, stopped)
     # slices come in powers of two: what else stands there is padded to one
     others = padded(read["slice"], 1 << (read["slice"].size - 1).bit_length())
     base = Stream(dtype, ONE, ONE, others, read["time"], read["packet"])
     written = spelled(intra_slice_reduce.OPS, dtype, op)
     options: list[ReduceOption] = []
     refused: dict[str, int] = {}
+    reasons: dict[str, Finding] = {}
     for placement in placements(ground.hardware, base, Axis(axis, axes[axis])):
         option = _option(ground, base, placement, axis, written)
-        for rule in {f.rule for f in option.outcome.findings}:
+        for rule, finding in {f.rule: f for f in reversed(option.outcome.findings)}.items():
             refused[rule] = refused.get(rule, 0) + 1
+            reasons.setdefault(rule, finding)
         if option.outcome.ok:
             options.append(option)
-    return Answer(axis, written, tuple(sorted(options, key=_rank)), dict(sorted(refused.items())))
+    ordered = tuple(reasons[rule] for rule in sorted(reasons))
+    return Answer(axis, written, tuple(sorted(options, key=_rank)), dict(sorted(refused.items())), ordered)
+
+
+def _stopped(hardware: Hardware, read: dict[str, Mapping], axis: Axis) -> Iterator[Finding | None]:
+    """What leaves no placement at all: too many slices or lanes, an axis that stands there already, or of one."""
+    most, ways = hardware.geometry.slices_per_cluster, hardware.vector.ways_narrow
+    if read["slice"].size > most:
+        found = f"{read['slice'].size} slices"
+        yield Finding("slice_count", f"`{text(read['slice'])}` needs {found}", found, f"at most {most}")
+    if read["packet"].size > ways:
+        found = f"{read['packet'].size} elements"
+        yield Finding("vector_ways", f"a reduction works on {ways} ways, not on {found}", found, f"at most {ways}")
+    for level, e in read.items():
+        if axis.name in axis_names(e):
+            message = f"--{level} holds {axis.name}, which is placed here: leave it out"
+            yield Finding("reduce_axis_remains", message, text(e), f"no factor of {axis.name}")
+    if axis.size == 1:
+        message = f"{axis.name} has one element: nothing is left to reduce"
+        yield Finding("reduce_axis_missing", message, "1 element", "2 elements or more")
 
 
 def calculate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from models.dtypes import DTYPES
@@ -11,7 +12,7 @@ from models.faults import Fault, FaultError, Finding
 from models.hardware import Hardware
 from models.layout import Stream
 from models.mapping import ONE, Mapping, MappingError, text
-from models.parse import parse
+from models.parse import MAX_SIZE, parse
 from models.presets.load import load_hardware
 from planner.engines.base import Ground
 from planner.engines.switch_bits import window
@@ -32,13 +33,18 @@ class Answer:
     stream: Stream
     found: Synthesis
 
+    @property
+    def options(self) -> Sequence[Option]:
+        """Legal ways, cheapest first."""
+        return self.found.options
+
     def document(self) -> dict[str, Any]:
         """The pinned JSON: options, cheapest first, the chosen one, and what stops the other kinds."""
         options = self.found.options
         return {
             "options": [o.document() | {"reason": behind(options, i)} for i, o in enumerate(options)],
             "chosen": 0 if options else None,
-            "reasons": {kind: _reason(finding) for kind, finding in self.found.reasons.items()},
+            "reasons": {kind: finding_document(finding) for kind, finding in self.found.reasons.items()},
         }
 
 
@@ -61,6 +67,7 @@ def answer(
     check_dtype(dtype)
     named = {"in-slice": in_slice, "in-time": in_time, "packet": packet, "out-slice": out_slice}
     read = read_texts(axes, named | ({} if out_time is None else {"out-time": out_time}))
+    check_sizes(read["in-slice"], read["in-time"], read["packet"])
     stream = Stream(dtype, ONE, ONE, read["in-slice"], read["in-time"], read["packet"])
     ground = Ground(hardware or load_hardware(), axes)
     return Answer(stream, synthesise(ground, stream, read["out-slice"], read.get("out-time")))
@@ -115,7 +122,16 @@ def read_texts(axes: dict[str, int], named: dict[str, str]) -> dict[str, Mapping
     return out
 
 
-def _reason(finding: Finding) -> dict[str, str]:
+def check_sizes(*parts: Mapping) -> None:
+    """Raises a FaultError where the parts of one stream have more positions together than can be counted."""
+    whole = prod(e.size for e in parts)
+    if whole > MAX_SIZE:
+        message = "Slice, Time and Packet of a stream are one mapping, which has too many positions"
+        raise FaultError([Fault(rule="mapping_too_large", found=f"{whole}", wanted=f"{MAX_SIZE}", message=message)])
+
+
+def finding_document(finding: Finding) -> dict[str, str]:
+    """A finding as plain JSON."""
     return {
         "rule": finding.rule,
         "message": finding.message,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from models.cells import LIVE, Cells, tensor_cells
+from models.factors import equivalent
 from models.faults import Finding
 from models.graph import MAIN
 from models.hardware import Hardware
@@ -20,7 +21,7 @@ from planner.engines.base import Ground
 from planner.engines.shapes import leading, show
 from planner.engines.transpose_shape import Parameters, parts
 from planner.pass_cycles import Steps, pass_cycles
-from planner.switch_calculator import check_dtype, read_texts
+from planner.switch_calculator import check_dtype, check_sizes, finding_document, read_texts
 
 MOST_DRAWN = 8
 """So many rows and columns of a matrix are drawn at most."""
@@ -54,11 +55,8 @@ class Answer:
     def document(self) -> dict[str, Any]:
         """Plain JSON: options, the chosen one, and the broken rules where there is none."""
         rows = [o.document() | {"visa": visa(o)} for o in self.options]
-        broken = [
-            {"rule": f.rule, "message": f.message, "found": f.found, "wanted": f.wanted, "nearest": f.nearest}
-            for f in self.reasons
-        ]
-        return {"options": rows, "chosen": 0 if rows else None, "reasons": broken}
+        reasons = [finding_document(f) for f in self.reasons]
+        return {"options": rows, "chosen": 0 if rows else None, "reasons": reasons}
 
 
 def answer(
@@ -72,6 +70,8 @@ def answer(
 ) -> Answer:
     """All ways to transpose a stream: into the stated Time and Packet, or into every one there is.
 
+    With one of the two stated, those of the others that agree with it.
+
     Raises:
         FaultError: a mapping does not parse, or the element type is unknown.
 
@@ -79,12 +79,16 @@ def answer(
     check_dtype(dtype)
     named = {"time": time, "packet": packet, "out-time": out_time, "out-packet": out_packet}
     read = read_texts(axes, {k: v for k, v in named.items() if v is not None})
+    check_sizes(read["time"], read["packet"])
     stream = Stream(dtype, ONE, ONE, ONE, read["time"], read["packet"])
     ground = Ground(hardware or load_hardware(), axes)
     wanted_time, wanted_packet = read.get("out-time"), read.get("out-packet")
     if wanted_time is None or wanted_packet is None:
-        found = [_option(ground, stream, *f) for f in transpose.naturals(ground, stream)]
-        return Answer(stream, tuple(found), () if found else _nothing(ground, stream))
+        found = tuple(_option(ground, stream, *f) for f in transpose.naturals(ground, stream))
+        kept = tuple(o for o in found if _fits(o.time, wanted_time) and _fits(o.packet, wanted_packet))
+        if found and not kept:
+            return Answer(stream, (), (_not_among(found, wanted_time, wanted_packet),))
+        return Answer(stream, kept, () if found else _nothing(ground, stream))
     sets = transpose.answers(ground, stream, wanted_time, wanted_packet)
     options = tuple(_option(ground, stream, wanted_time, wanted_packet, p) for p in sets)
     reasons = () if options else transpose.law(ground, stream, wanted_time, wanted_packet).findings
@@ -107,6 +111,20 @@ def calculate(
 def _nothing(ground: Ground, stream: Stream) -> tuple[Finding, ...]:
     """What stops every transpose of a stream: its packet."""
     return transpose.law(ground, stream, stream.time, stream.packet).findings
+
+
+def _fits(e: Mapping, wanted: Mapping | None) -> bool:
+    return wanted is None or bool(equivalent(e, wanted))
+
+
+def _not_among(found: Sequence[TransposeOption], time: Mapping | None, packet: Mapping | None) -> Finding:
+    """No output has the Time, or the Packet, that was asked for."""
+    level, wanted = ("packet", packet) if time is None else ("time", time)
+    assert wanted is not None
+    near = found[0].time if level == "time" else found[0].packet
+    legal = ", ".join(dict.fromkeys(f"`{text(o.time if level == 'time' else o.packet)}`" for o in found))
+    message = f"no transpose of this stream gives the {level} `{text(wanted)}`"
+    return Finding(f"transpose_{level}_mismatch", message, text(wanted), f"one of {legal}", text(near))
 
 
 def _option(ground: Ground, stream: Stream, time: Mapping, packet: Mapping, p: Parameters) -> TransposeOption:

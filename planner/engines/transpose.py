@@ -16,7 +16,7 @@ from models.mapping import ONE, Mapping, pair, text
 from models.parse import parse
 from planner.engines.base import Ground, Outcome
 from planner.engines.cases import CaseFunction, ground_of, judged, mapping, stream_dtype
-from planner.engines.shapes import elements_in, live_length, show, size_bits
+from planner.engines.shapes import elements_in, live_length, same_cells, show, size_bits
 from planner.engines.transpose_shape import (
     Limits,
     Parameters,
@@ -30,6 +30,9 @@ from planner.engines.transpose_shape import (
     rows_of,
     tight,
 )
+
+_FIRST = 256
+"""So many elements behind the engine are looked at before factors are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def answers(ground: Ground, stream: Stream, time: Mapping, packet: Mapping) -> l
         return []
     wanted = pair(time, packet)
     sets = fitting(table, stream, time.size, rows, valid)
-    found = [p for p in sets if p.out_rows <= p.in_cols and equivalent(produced(stream, p), wanted)]
+    found = [p for p in sets if p.out_rows <= p.in_cols and _agreement(produced(stream, p), wanted)]
     return sorted(found, key=lambda p: (p.cycles, p.packets_per_col, p.in_rows))
 
 
@@ -180,7 +183,7 @@ def _mismatch(ground: Ground, table: Limits, stream: Stream, time: Mapping, pack
     wanted = pair(time, packet)
     undecided = False
     for p in fitting(table, stream, time.size, rows, valid, wide=True):
-        verdict = equivalent(produced(stream, p), wanted)
+        verdict = _agreement(produced(stream, p), wanted)
         undecided = undecided or verdict is None
         if verdict:
             return _columns(ground, table, stream, p) if p.in_cols not in table.in_cols else _too_tall(stream, time, p)
@@ -194,6 +197,13 @@ def _mismatch(ground: Ground, table: Limits, stream: Stream, time: Mapping, pack
             text(wanted),
         )
     return _packet_or_time(ground, table, stream, time, packet)
+
+
+def _agreement(made: Mapping, wanted: Mapping) -> bool | None:
+    """Whether two mappings are equivalent; most that are not differ within the first flits, which is quick to see."""
+    if made.size != wanted.size or not same_cells(made, wanted, min(made.size, _FIRST)):
+        return False
+    return equivalent(made, wanted)
 
 
 def _columns(ground: Ground, table: Limits, stream: Stream, p: Parameters) -> Finding:

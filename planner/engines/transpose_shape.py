@@ -12,6 +12,8 @@ from models.mapping import Mapping, Modulo, Pad, Pair, Resize, Stride, pair
 from planner.engines.shapes import cut, leading, live_length, padded
 
 SINGLE, DOUBLE = "single", "double"
+MOST_PRIME = 1 << 12
+"""Rows of a larger prime number of packets are not tried when a fault says which rows would be needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,9 @@ def fitting(
     With `wide`, rows of any width are tried, so that a fault can say which one would be needed.
     """
     time = stream.time.size
-    most = time if wide else max(table.in_cols) // valid_size
-    for packets in range(1, most + 1):
-        if time % packets or (not wide and packets * valid_size not in table.in_cols):
+    widths = _divisors(time) if wide else [c // valid_size for c in table.in_cols if c % valid_size == 0]
+    for packets in widths:
+        if time % packets:
             continue
         for in_rows in range(rows, table.max_in_rows + 1):
             if (time // packets) % in_rows:
@@ -112,6 +114,19 @@ def fitting(
             iterations = time // packets // in_rows
             if out_time_size % iterations == 0:
                 yield parameters(table, valid_size, packets, in_rows, out_time_size // iterations, iterations)
+
+
+def _divisors(n: int) -> list[int]:
+    """The divisors of n made of primes below MOST_PRIME, so that a huge n costs no more than a small one."""
+    found, prime = [1], 2
+    while prime < MOST_PRIME and n > 1:
+        power = [1]
+        while n % prime == 0:
+            n //= prime
+            power.append(power[-1] * prime)
+        found = [d * q for d in found for q in power]
+        prime += 1
+    return sorted(found)
 
 
 def parameters(

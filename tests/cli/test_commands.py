@@ -147,38 +147,6 @@ def test_simulate_gives_the_verdict_on_a_plan(monkeypatch, tmp_path, verificatio
     assert Verification.model_validate_json(run("simulate", file, "--json").stdout) == verification
 
 
-SWITCH = "switch --axes A=256,B=64,C=63 --dtype i8 --in-slice A --in-time B --out-slice"
-
-
-def test_switch_lists_every_way_cheapest_first():
-    # the book's Transpose: 2 flits a packet, ring of 64: 64 * 64 * 2 cycles
-    question = [*SWITCH.split(), "A / 64, A % 2, A / 2 % 32", "--packet", "C # 64", "--out-time", "B"]
-    found = json.loads(run(*question, "--json").stdout)
-    assert found["chosen"] == 0
-    way = next(o for o in found["options"] if o["kind"] == "Transpose")
-    assert (way["slice1"], way["slice0"], way["ring_size"], way["cycles"]) == (32, 2, 64, 64 * 64 * 2)
-    assert [o["pass_cycles"] for o in found["options"]] == sorted(o["pass_cycles"] for o in found["options"])
-    shown = run(*question).stdout
-    assert "slice1 32, slice0 2, ring_size 64" in shown
-    assert "switch_slice_shape" in shown
-
-
-def test_switch_without_a_legal_way_says_why():
-    question = [*SWITCH.split(), "A", "--packet", "C # 64", "--out-time", "1"]
-    result = run(*question, "--json")
-    found = json.loads(result.stdout)
-    assert (result.exit_code, found["options"]) == (1, [])
-    assert found["reasons"]
-    assert "no legal way" in run(*question).stdout
-
-
-def test_switch_names_each_wrong_mapping():
-    result = run(*SWITCH.split(), "A / 3", "--packet", "Q")
-    assert result.exit_code == 1
-    assert "stride_must_divide" in result.stderr
-    assert "unknown_axis" in result.stderr
-
-
 CASES = """
 cases:
 - {id: right, engine: mapping, axes: {A: 8}, expr: "A", expect: {ok: true, size: 8}}

@@ -51,3 +51,10 @@ def test_a_bad_question_is_a_fault():
         transpose_calculator.calculate(AXES, "i7", "B", "E # 32")
     with pytest.raises(FaultError):
         transpose_calculator.calculate(AXES, "i8", "Z", "E # 32")
+
+
+@pytest.mark.parametrize("size", [10**9, 10**9 + 7, 735_134_400])
+def test_huge_paddings_are_refused_by_factors(size: int):
+    # 735,134,400 has 1,344 divisors, more than any smaller number
+    found = transpose_calculator.calculate({"A": 8, "N": 8}, "i8", f"A # {size}", "N # 32", f"A # {size}", "N # 32")
+    assert [r["rule"] for r in found["reasons"]] == ["transpose_packet_mismatch"]
