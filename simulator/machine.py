@@ -105,7 +105,7 @@ def _run(run: Run, counted: Counted) -> None:
         for stage in stages:
             trip.step(stage)
         steps = trip.steps
-        counted.cycles[op.name] = pass_cycles(stages, steps, plan.hardware, main=run.main)
+        counted.cycles[op.name] = pass_cycles(stages, steps, plan.hardware, main=run.main, ring=trip.chain.ring)
     counted.stages[op.program] = tuple(steps)
 
 
@@ -137,6 +137,7 @@ class Trip:
         if flow is None:
             raise LookupError(f"`{stage.step}` has no stream to work on")
         if stage.step == "vector":
+            self.chain.before = self.before
             flow = vector(self.run, stage, flow, self.chain)
         elif stage.step in _ENGINES:
             flow = _ENGINES[stage.step](self.run, stage, flow)

@@ -30,6 +30,8 @@ class Named:
     dtype: str
     picks: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     error: Numbers | None = None
+    folded: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    """For an axis that is summed up in parts only: for every index the first of its part, whose total it carries."""
 
     def aligned(self, axes: tuple[str, ...]) -> Named:
         """The same over other axes, which must include its own; new ones have size 1."""

@@ -14,12 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from models.kernel import DmaOp, Kernel, LoopOp, Op, PassOp, Place, ReshapeOp, Step, Tile
-from models.vector_ops import Operand
 from simulator.linear import digit_of, evaluate
 from simulator.named import Named, cast, contract, from_raw
-from simulator.reference_vector import Look, apply
+from simulator.reference_fold import fold, slice_part
+from simulator.reference_vector import run_chain
 from simulator.values import Raw
 
+Texts = tuple[str, ...]
+"""Chip, Cluster and Slice."""
+_NOWHERE: Texts = ("", "", "")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -30,8 +33,10 @@ class Reference:
     kernel: Kernel
     bounded: bool
     tensors: dict[str, Named] = field(default_factory=dict)
-    spread: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Axis names in Chip, Cluster and Slice of every on-chip tensor: those a pass keeps without naming them."""
+    spread: dict[str, Texts] = field(default_factory=dict)
+    """Chip, Cluster and Slice of every on-chip tensor: a pass keeps their axes without naming them."""
+    lanes: dict[str, str] = field(default_factory=dict)
+    """Lanes of every TRF tensor."""
 
     def run(self) -> None:
         """Computes everything.
@@ -80,21 +85,28 @@ class Reference:
 
     def _dma(self, op: DmaOp, variables: Mapping[str, int]) -> None:
         self._write(op.write, self._read(op.read, variables), variables)
-        self.spread[_tensor(op.write)] = _names(op.chip, op.cluster, op.slice)
+        self.spread[_tensor(op.write)] = _texts(op.chip, op.cluster, op.slice)
 
     def _reshape(self, op: ReshapeOp) -> None:
         self.tensors[op.name] = self.tensors[op.of]
-        self.spread[op.name] = _names(op.chip, op.cluster, op.slice) or self.spread.get(op.of, frozenset())
+        stated = _texts(op.chip, op.cluster, op.slice)
+        self.spread[op.name] = stated if any(stated) else self.spread.get(op.of, _NOWHERE)
 
     def _pass(self, op: PassOp, variables: Mapping[str, int]) -> None:
         places = op.read if isinstance(op.read, tuple) else (op.read,)
         found = [self._read(place, variables) for place in places]
         value = found[0] if op.interleave is None else _interleaved(found, op.interleave)
         spread = self._spread_of(op, places[0])
-        kept = spread | _written(op.steps[-1])
-        stash: list[Named] = []
+        kept = _names(*spread) | _written(op.steps[-1])
         for step in op.steps:
-            value = self._step(step, value, kept, stash)
+            if step.step == "contract_outer":
+                value = self._partly_summed(
+                    op, contract(value, self.tensors[step.with_], kept, bounded=self.bounded), spread
+                )
+            elif step.step == "vector":
+                value, spread = run_chain(step.ops, value, self.tensors.__getitem__, self.kernel.axes, spread)
+            else:
+                value = _step(step, value)
         last = op.steps[-1]
         if last.step == "commit":
             self._write(last.write, value, variables)
@@ -102,51 +114,44 @@ class Reference:
         elif last.step in ("to_trf", "to_vrf"):
             self.tensors[last.write] = value
             self.spread[last.write] = spread
+            self.lanes[last.write] = getattr(last, "lane", "")
 
-    def _spread_of(self, op: PassOp, place: Place) -> frozenset[str]:
-        """Names over units where the pass ends: the last Slice that a step states, else that of the source."""
-        spread = self.spread.get(_tensor(place), frozenset())
+    def _spread_of(self, op: PassOp, place: Place) -> Texts:
+        """Chip, Cluster and Slice behind the switch: as the last step says that states some, else the source's.
+
+        A commit states those behind a switch that is left to the planner, unless slices are reduced in between.
+        """
+        chip, cluster, slice_ = self.spread.get(_tensor(place), _NOWHERE)
+        reduced = any(o.name == "inter_slice_reduce" for s in op.steps if s.step == "vector" for o in s.ops)
         for step in op.steps:
-            if step.step in ("fetch", "switch", "commit") and step.slice is not None:
-                spread = _names(step.slice)
-        return spread
+            if step.step == "fetch":
+                chip, cluster = step.chip or chip, step.cluster or cluster
+            if step.step in ("fetch", "switch") or (step.step == "commit" and not reduced):
+                slice_ = getattr(step, "slice", None) or slice_
+        return chip, cluster, slice_
 
-    def _step(self, step: Step, value: Named, kept: frozenset[str], stash: list[Named]) -> Named:
-        if step.step == "contract_outer":
-            return contract(value, self.tensors[step.with_], kept, bounded=self.bounded)
-        if step.step in ("fetch_cast", "fetch_table_lookup", "cast"):
-            return cast(value, step.dtype)
-        if step.step == "fetch_zero_point_sub":
-            return replace(value, values=value.values - step.zero_point, dtype=step.dtype)
-        if step.step == "vector":
-            for op in step.ops:
-                if op.name == "stash":
-                    stash[:] = [value]
-                else:
-                    value = apply(op, value, self._look(value, stash))
-            return value
-        if step.step == "commit" and step.cast is not None:
-            kept_sign = np.maximum(value.values, 0.0) if step.relu else value.values
-            return cast(replace(value, values=kept_sign), step.cast)
+    def _partly_summed(self, op: PassOp, value: Named, spread: Texts) -> Named:
+        """What a contraction sums inside of each unit although units split the axis: it is named nowhere behind."""
+        behind = [s.time for s in op.steps if s.step == "contract_time"]
+        behind += [s.packet for s in op.steps if s.step == "contract_packet"]
+        lanes = [self.lanes.get(s.with_, "") for s in op.steps if s.step == "contract_outer"]
+        for axis in sorted((_names(*spread) & set(value.axes)) - _names(*behind, *lanes)):
+            part = slice_part(spread, axis, self.kernel.axes)
+            if (part != np.arange(len(part))).any():
+                value = fold(value, axis, part, "add")
         return value
 
-    def _look(self, value: Named, stash: list[Named]) -> Look:
-        def look(operand: Operand | None) -> Named:
-            if operand == "stash":
-                return stash[0]
-            if operand is None:
-                raise LookupError("an op has no operand")
-            if not isinstance(operand, str):
-                number = np.float32(operand) if value.dtype == "f32" else np.int64(operand)
-                wide = np.float64 if value.dtype == "f32" else np.int64
-                return Named((), np.array(number, dtype=wide), value.dtype)
-            found = self.tensors[operand]
-            for axis, picks in value.picks.items():
-                if axis in found.axes and axis not in found.picks:
-                    found = found.taken(axis, picks)
-            return found
 
-        return look
+def _step(step: Step, value: Named) -> Named:
+    """A step that works element by element."""
+    if step.step in ("fetch_cast", "fetch_table_lookup", "cast"):
+        return cast(value, step.dtype)
+    if step.step == "fetch_zero_point_sub":
+        return replace(value, values=value.values - step.zero_point, dtype=step.dtype)
+    if step.step == "commit" and step.cast is not None:
+        kept_sign = np.maximum(value.values, 0.0) if step.relu else value.values
+        return cast(replace(value, values=kept_sign), step.cast)
+    return value
 
 
 def _interleaved(found: list[Named], axis: str) -> Named:
@@ -157,6 +162,10 @@ def _interleaved(found: list[Named], axis: str) -> Named:
 def _written(step: Step) -> frozenset[str]:
     texts = [getattr(step, name, None) for name in ("element", "lane")]
     return _names(*texts)
+
+
+def _texts(*texts: str | None) -> Texts:
+    return tuple(text or "" for text in texts)
 
 
 def _names(*texts: str | None) -> frozenset[str]:

@@ -17,9 +17,20 @@ Ints = NDArray[np.int64]
 _TENTHS = 10
 
 
-def pass_cycles(stages: tuple[Stage, ...], steps: list[int], hardware: Hardware, *, main: bool) -> int:
-    """Base plus the largest step count of any stage."""
+def pass_cycles(
+    stages: tuple[Stage, ...],
+    steps: list[int],
+    hardware: Hardware,
+    *,
+    main: bool,
+    ring: tuple[int, int] | None = None,
+) -> int:
+    """Base plus the largest step count of any stage; `ring` is (slices, time steps) of a reduction among slices."""
     most = max(steps, default=0)
+    if ring is not None:
+        unit = hardware.vector
+        tail = unit.inter_slice_cycles_per_step * ring[0] * ring[1] + unit.inter_slice_offset_cycles
+        return unit.inter_slice_pass_base_cycles + max(most, tail)
     return _base(stages, steps, hardware, main) + most
 
 

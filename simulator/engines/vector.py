@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models.plan import Stage
-from simulator import claims
 from simulator.bench import Run
 from simulator.engines import arithmetic
-from simulator.layouts import Catalogue, Identity
-from simulator.memories import Block
+from simulator.engines.inter_slice_reduce import reduce_among
+from simulator.engines.intra_slice_reduce import reduce_inside
+from simulator.engines.vector_chain import GROUP_BIT, Chain, compared, matches
+from simulator.engines.vector_operands import operand
+from simulator.engines.vector_pairs import Act, joined, on_pairs, unzipped
 from simulator.streams import Flow, kept_packet, padded_packet
 from simulator.values import Bits, decode, encode
 
-
-@dataclass(slots=True)
-class Chain:
-    """What lives along one trip through the engine: the stash, once written."""
-
-    stash: Flow | None = None
-
-
-Operand = tuple[NDArray[Any], Bits | None]
+__all__ = ["Chain", "vector"]
 
 
 def vector(run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
-    """Runs the op that a stage holds.
+    """Runs the op that a stage holds; on pairs, on both groups.
 
     Raises:
         LookupError: an op that this engine does not have, or an operand that is nowhere.
 
     """
     name = str(stage.settings["name"])
+    if name.endswith("_zip"):
+        return joined(stage, flow, chain)
     if name not in _OPS:
         raise LookupError(f"vector op `{name}` has no behaviour")
-    return _OPS[name](run, stage, flow, chain)
+    return on_pairs(_OPS[name], run, stage, flow, chain) if chain.partner else _OPS[name](run, stage, flow, chain)
 
 
-def _tag(_run: Run, stage: Stage, flow: Flow, _chain: Chain) -> Flow:
-    if stage.settings.get("comparisons"):
-        raise LookupError("tags by comparison have no behaviour")
+def _tag(_run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    comparisons = stage.settings.get("comparisons")
+    chain.tags = compared(comparisons, decode(flow.raw, flow.dtype)) if comparisons else None
     return flow.with_values(flow.dtype, flow.raw, flow.time)
 
 
@@ -53,34 +47,46 @@ def _stash(_run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
     return flow.with_values(flow.dtype, flow.raw, flow.time)
 
 
-def _split(run: Run, _stage: Stage, flow: Flow, _chain: Chain) -> Flow:
+# Ways -------------------------------------------------------------------------------------------------------
+
+
+def _split(run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
     """8 ways to 4: both halves of a flit, one after the other."""
     ways = run.bench.plan.hardware.vector.ways_narrow
     halves = flow.packet // ways
-    return flow.moved(_reshaped(flow, flow.time * halves, ways), flow.time * halves)
+    return _reshaped(flow, chain, flow.time * halves, ways)
 
 
-def _concat(run: Run, _stage: Stage, flow: Flow, _chain: Chain) -> Flow:
+def _concat(run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
     """4 ways to 8: two packets side by side."""
-    joined = run.bench.plan.hardware.vector.ways_wide // flow.packet
-    return flow.moved(_reshaped(flow, flow.time // joined, flow.packet * joined), flow.time)
+    side_by_side = run.bench.plan.hardware.vector.ways_wide // flow.packet
+    return _reshaped(flow, chain, flow.time // side_by_side, flow.packet * side_by_side)
 
 
-def _reshaped(flow: Flow, time: int, packet: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def _reshaped(flow: Flow, chain: Chain, time: int, packet: int) -> Flow:
     def move(part: NDArray[Any]) -> NDArray[Any]:
         if part.shape[1:] == (1, 1):
             return part
         return np.broadcast_to(part, (part.shape[0], flow.time, flow.packet)).reshape(-1, time, packet)
 
-    return move
+    chain.reshape(lambda stash: stash.moved(move, 0), move)
+    return flow.moved(move, max(flow.time, time))
 
 
-def _trim(run: Run, _stage: Stage, flow: Flow, _chain: Chain) -> Flow:
-    return kept_packet(flow, run.bench.plan.hardware.vector.ways_narrow, flow.time)
+def _trim(run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    ways = run.bench.plan.hardware.vector.ways_narrow
+    chain.reshape(lambda stash: kept_packet(stash, ways, 0), lambda tags: tags[..., :ways])
+    return kept_packet(flow, ways, flow.time)
 
 
-def _pad(run: Run, _stage: Stage, flow: Flow, _chain: Chain) -> Flow:
-    return padded_packet(flow, run.bench.plan.hardware.vector.ways_wide, flow.time)
+def _pad(run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    ways = run.bench.plan.hardware.vector.ways_wide
+    more = [(0, 0), (0, 0), (0, ways - flow.packet)]
+    chain.reshape(lambda stash: padded_packet(stash, ways, 0), lambda tags: np.pad(tags, more))
+    return padded_packet(flow, ways, flow.time)
+
+
+# Arithmetic -------------------------------------------------------------------------------------------------
 
 
 def _unary(_run: Run, stage: Stage, flow: Flow, _chain: Chain) -> Flow:
@@ -89,20 +95,44 @@ def _unary(_run: Run, stage: Stage, flow: Flow, _chain: Chain) -> Flow:
 
 
 def _binary(run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
-    given = str(stage.settings.get("op") or "divf").lower()
-    name = arithmetic.SHORT_NAMES.get(given, given)
-    table = arithmetic.FLOAT if flow.dtype == "f32" else arithmetic.INTEGER
-    other, poison = _operand(run, flow, stage.settings.get("operand"), chain)
-    arguments = (decode(flow.raw, flow.dtype), other)
-    left, right = (arguments[int(digit)] for digit in str(stage.settings.get("mode") or "01"))
-    left, right = np.broadcast_to(left, flow.raw.shape), np.broadcast_to(right, flow.raw.shape)
-    return _computed(flow, table[name](left, right), poison)
+    function = arithmetic.binary(stage.settings.get("op"), flow.dtype)
+    mode = str(stage.settings.get("mode") or "01")
+    if stage.settings.get("guards"):
+        return _guarded(run, stage, flow, chain, function, mode)
+    if mode == "00":
+        other, poison = None, None
+    else:
+        other, poison = operand(run, flow, stage.settings.get("operand"), chain)
+    return _computed(flow, _applied(flow, other, function, mode), poison)
+
+
+def _applied(flow: Flow, other: NDArray[Any] | None, function: arithmetic.Binary, mode: str) -> NDArray[Any]:
+    own = decode(flow.raw, flow.dtype)
+    arguments = (own, own if other is None else other)
+    left, right = (np.broadcast_to(arguments[int(digit)], flow.raw.shape) for digit in mode)
+    return function(left, right)
+
+
+def _guarded(run: Run, stage: Stage, flow: Flow, chain: Chain, function: arithmetic.Binary, mode: str) -> Flow:
+    """Every element takes the first operand whose guard its tag matches; one that none claims passes unchanged."""
+    tags = chain.tagged(flow)
+    free = np.ones(flow.raw.shape, dtype=np.bool_)
+    out, lost = decode(flow.raw, flow.dtype), np.zeros(flow.raw.shape, dtype=np.bool_)
+    for guard in stage.settings["guards"]:
+        wanted = guard["rf"] if guard.get("rf") is not None else guard.get("imm")
+        other, poison = operand(run, flow, wanted, chain)
+        hit = free & matches(tags, guard["when"])
+        out = np.where(hit, _applied(flow, other, function, mode), out)
+        if poison is not None:
+            lost |= hit & poison
+        free &= ~hit
+    return _computed(flow, out, lost if lost.any() else None)
 
 
 def _ternary(run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
-    found = [_operand(run, flow, operand, chain) for operand in stage.settings["operands"]]
+    found = [operand(run, flow, one, chain) for one in stage.settings["operands"]]
     arguments = (decode(flow.raw, "f32"), *(values for values, _ in found))
-    picked = [arguments[int(digit)] for digit in str(stage.settings.get("mode") or "012")]
+    picked = [np.broadcast_to(arguments[int(digit)], flow.raw.shape) for digit in stage.settings.get("mode") or "012"]
     poison = None
     for _, mask in found:
         poison = mask if poison is None else poison if mask is None else poison | mask
@@ -126,76 +156,40 @@ def _computed(flow: Flow, numbers: NDArray[Any], poison: Bits | None) -> Flow:
     return Flow(flow.dtype, np.ascontiguousarray(raw).view(np.uint32), mask, flow.cells, flow.time)
 
 
-def _operand(run: Run, flow: Flow, operand: object, chain: Chain) -> Operand:
-    """A constant, the stash, or a VRF tensor read by axis; broadcasts to the flow."""
-    if operand == "stash":
-        if chain.stash is None:
-            raise LookupError("the stash is read before it is written")
-        claims.compare(run, "vector", chain.stash.cells, flow.cells)
-        return decode(chain.stash.raw, chain.stash.dtype), chain.stash.poison
-    if isinstance(operand, str):
-        return _from_vrf(run, flow, operand)
-    dtype: type[np.generic] = np.float32 if flow.dtype == "f32" else np.int32
-    return np.array(operand, dtype=dtype), None
+# Whole streams ----------------------------------------------------------------------------------------------
 
 
-def _from_vrf(run: Run, flow: Flow, name: str) -> Operand:
-    """Every element of the stream reads the element of its own unit that has its cell on the tensor's axes."""
-    entry = run.entry(name)
-    if entry is None or entry.address is None:
-        raise LookupError(f"`{name}` has no address in the VRF")
-    slices, size = run.layouts.size(entry.slice), run.layouts.size(entry.element)
-    block: Block = run.bench.memories.vrf.read(entry.address, entry.dtype, slices, ((size, 1),))
-    held = run.cells_of(entry, (entry.element,))
-    at = _positions(run, held, flow, size)
-    unit = np.arange(flow.raw.shape[0])[:, None, None] if at.shape[0] > 1 else slice(None)
-    picked = np.maximum(at, 0) if at.shape[0] > 1 else np.maximum(at[0], 0)
-    values = decode(block.raw, entry.dtype)[unit, picked]
-    lost = at < 0
-    mask = None if block.poison is None else block.poison[unit, picked]
-    if lost.any():
-        mask = lost if mask is None else mask | lost
-    return values, mask
+def _reduce(run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    if chain.before is None:
+        raise LookupError("a reduction has no stream to work on")
+    chain.forget()
+    return reduce_inside(run, stage, flow, chain.before)
 
 
-def _positions(run: Run, held: Identity, flow: Flow, size: int) -> NDArray[Any]:
-    """The VRF element for every position, [units or 1, Time, Packet]; -1 where the unit does not hold the cell."""
-    axes = tuple(sorted(held.index.keys() & flow.cells.index.keys()))
-    units = flow.raw.shape[0]
-    if _same_units(held, flow.cells, axes):
-        one = Identity(held.kind[:1], {a: tuple(p for p in held.index[a] if p.shape[1] > 1) for a in axes})
-        catalogue = Catalogue.of(one, axes, run.layouts.axes, (1, size))
-        wanted = {a: tuple(p for p in flow.cells.index[a] if p.shape[1:] != (1, 1)) for a in axes}
-        return catalogue.find(Identity(flow.cells.kind, wanted))
-    sizes = {**run.layouts.axes, _UNIT: units}
-    own = np.arange(units, dtype=np.int64)
-    known = Identity(held.kind, {**held.index, _UNIT: (own[:, None],)})
-    catalogue = Catalogue.of(known, (_UNIT, *axes), sizes, (units, size))
-    asked = Identity(flow.cells.kind, {**flow.cells.index, _UNIT: (own[:, None, None],)})
-    found = catalogue.find(asked)
-    return np.broadcast_to(np.where(found < 0, -1, found % size), (units, *flow.raw.shape[1:]))
+def _among(run: Run, stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    if chain.before is None:
+        raise LookupError("a reduction has no stream to work on")
+    chain.forget()
+    out, ratio = reduce_among(run, stage, flow, chain.before)
+    chain.ring = (ratio, flow.time)
+    return out
 
 
-_UNIT = "<unit>"
+def _filter(_run: Run, _stage: Stage, flow: Flow, chain: Chain) -> Flow:
+    """Lets pass the flits that hold an element of group 0; what all slices drop leaves Time."""
+    group = (chain.tagged(flow) >> GROUP_BIT) & 1
+    passes = (np.broadcast_to(group, flow.raw.shape) == 0).any(axis=(0, 2))
+
+    def kept(part: NDArray[Any]) -> NDArray[Any]:
+        return part if part.shape[1] == 1 else part[:, passes]
+
+    return flow.moved(kept, flow.time)
 
 
-def _same_units(held: Identity, stream: Identity, axes: tuple[str, ...]) -> bool:
-    """Whether both split every axis over the units alike, so that one unit's positions serve all of them."""
-    if not (held.live() and stream.live()):
-        return False
-    for axis in axes:
-        mine = [p for p in held.index[axis] if p.shape[0] > 1]
-        theirs = [p for p in stream.index[axis] if p.shape[0] > 1]
-        if any(p.shape[1:] != (1,) for p in mine) or any(p.shape[1:] != (1, 1) for p in theirs):
-            return False
-        if not np.array_equal(sum(p[:, 0] for p in mine), sum(p[:, 0, 0] for p in theirs)):
-            return False
-    return True
-
-
-_OPS: dict[str, Callable[[Run, Stage, Flow, Chain], Flow]] = {
+_OPS: dict[str, Act] = {
     "tag": _tag,
     "stash": _stash,
+    "unzip": unzipped,
     "narrow_split": _split,
     "narrow_trim": _trim,
     "widen_concat": _concat,
@@ -209,4 +203,7 @@ _OPS: dict[str, Callable[[Run, Stage, Flow, Chain], Flow]] = {
     "logic": _binary,
     "fxp_to_fp": _to_float,
     "fp_to_fxp": _to_fixed,
+    "intra_slice_reduce": _reduce,
+    "inter_slice_reduce": _among,
+    "filter": _filter,
 }

@@ -15,7 +15,7 @@ from simulator.engines.contraction import (
 )
 from simulator.engines.register_files import to_trf
 from simulator.engines.vector import Chain, vector
-from simulator.reference_vector import FLOAT, INTEGER
+from simulator.reference_tables import FLOAT, INTEGER
 from simulator.streams import Flow
 from simulator.values import decode, encode
 from tests.simulator.bench import SPATIAL, make_run, make_stage
