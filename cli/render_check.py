@@ -8,6 +8,7 @@ from cli.render import styled, table, verdict_style
 
 if TYPE_CHECKING:
     from models.graph import Operation, Problem
+    from models.plan import Stage
     from planner import Checked
 
 
@@ -33,7 +34,7 @@ def _stages(op: Operation, problem: Problem) -> list[tuple[str, ...]]:
     return [
         (
             op.base,
-            s.step,
+            _named(s),
             s.dtype,
             s.cluster,
             s.slice,
@@ -43,3 +44,9 @@ def _stages(op: Operation, problem: Problem) -> list[tuple[str, ...]]:
         )
         for s in stages
     ]
+
+
+def _named(stage: Stage) -> str:
+    """The step, with the share of the multipliers that a contraction keeps busy."""
+    share = stage.settings.get("utilisation_percent")
+    return stage.step if share is None else f"{stage.step}, {share:g} % of multipliers"

@@ -42,6 +42,7 @@ class TRF(_Group):
     cache_rows: int = Field(ge=1)
     narrow_read_bytes: int = Field(ge=1)
     wide_read_bytes: int = Field(ge=1)
+    contention: int = Field(ge=0, le=1)
 
 
 class VRF(_Group):

@@ -28,7 +28,7 @@ from models.linear import parse_linear
 from models.mapping import Pad, axis_names, nodes, text
 from models.parse import Scope, parse
 from models.plan import Stage
-from planner import casts, passes
+from planner import casts, contention, passes
 from planner.buffers import Buffers, Draft
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
@@ -125,7 +125,8 @@ class _Builder:
         return Built(self._problem(buffers, edges), list(dict.fromkeys(self.warnings)), self.paths)
 
     def _problem(self, buffers: tuple[Buffer, ...], edges: tuple[Edge, ...]) -> Problem:
-        return Problem(casts.settled(self.operations), edges, buffers, self.hardware, self.programs)
+        ops = casts.settled(self.operations)
+        return contention.reserved(Problem(ops, edges, buffers, self.hardware, self.programs))
 
     def _hbm(self, name: str) -> TensorLayout:
         tensor = self.source.kernel.tensors[name]

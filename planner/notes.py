@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from models.plan import Decision, Note, Plan, PlannedOp
+from planner import contention
 
 DOMINANT_SHARE = 0.5
 """An operation that takes more than this part of the makespan is worth a sentence."""
@@ -12,7 +13,14 @@ DOMINANT_SHARE = 0.5
 
 def of(plan: Plan) -> tuple[Note, ...]:
     """All notes of a plan, each at most once."""
-    found = [*_overlaps(plan), *_staging(plan), *_gains(plan), *_illegal(plan), *_dominant(plan)]
+    found = [
+        *_overlaps(plan),
+        *_staging(plan),
+        *contention.notes(plan),
+        *_gains(plan),
+        *_illegal(plan),
+        *_dominant(plan),
+    ]
     return tuple(dict.fromkeys(found))
 
 

@@ -21,8 +21,8 @@ from planner.engines.shapes import BITS_PER_BYTE, element_bits
 class Reads:
     """What the sequencer reads: `sweeps` times over `units` places of one read, each read `reuse` cycles in a row.
 
-    `step` is how far neighbouring places lie apart, in reads. Not `regular`: the walk has another form, of which only
-    the number of places visited and the least reuse are given.
+    `step` is how far neighbouring places lie apart, in reads; `run` how many follow each other so, 0 for all of them.
+    Not `regular`: the walk has another form, of which only the number of places visited and the least reuse are given.
     """
 
     units: int
@@ -31,6 +31,7 @@ class Reads:
     wide: bool = False
     step: int = 1
     regular: bool = True
+    run: int = 0
 
     @property
     def cycles(self) -> int:
@@ -74,8 +75,24 @@ def reads_of(time: Sequence[Entry], read_elements: int, dtype: str, hardware: Ha
     reuse *= within
     if not entries:
         return Reads(1, reuse * sweeps, 1, wide)
-    regular = len(entries) == 1 and entries[0][1] % unit == 0
-    return Reads(prod(n for n, _ in entries), reuse, sweeps, wide, max(1, entries[-1][1] // unit), regular)
+    places = prod(n for n, _ in entries)
+    if any(s % unit for _, s in entries):
+        return Reads(places * reuse, 1, sweeps, wide, 1, regular=False)
+    # Runs begin in the first bank again, and no place is visited twice in a row by different runs.
+    pair = unit if wide else 2 * unit
+    regular = all(s % pair == 0 for _, s in entries[:-1]) and _distinct(entries)
+    run = entries[-1][0] if len(entries) > 1 else 0
+    return Reads(places, reuse, sweeps, wide, entries[-1][1] // unit, regular, run)
+
+
+def _distinct(entries: list[Entry]) -> bool:
+    """Whether no place belongs to two runs, as with digits of one tensor; broadcasts repeat whole runs."""
+    reach = 0
+    for size, stride in sorted((e for e in entries if e[1]), key=lambda e: e[1]):
+        if stride < reach:
+            return False
+        reach = stride * size
+    return True
 
 
 def _whole_units(entries: list[Entry], unit_bits: int) -> tuple[list[Entry], int]:
@@ -86,6 +103,8 @@ def _whole_units(entries: list[Entry], unit_bits: int) -> tuple[list[Entry], int
     inside = unit_bits // stride if unit_bits % stride == 0 else 1
     if inside == 1 or (size % inside and inside % size):
         return entries, 1
+    if size < inside and len(entries) > 1:
+        return entries, 1
     if size <= inside:
         return entries[:-1], size
     return [*entries[:-1], (size // inside, unit_bits)], inside
@@ -93,19 +112,20 @@ def _whole_units(entries: list[Entry], unit_bits: int) -> tuple[list[Entry], int
 
 def misses(reads: Reads, cache_rows: int) -> int:
     """Reads that miss the cache, direct mapped by row; exact for a regular walk, otherwise every place visited."""
-    if not reads.regular:
+    if not reads.regular or reads.run:
         return reads.units * reads.sweeps
     return sum(n + (reads.sweeps - 1) * _again(n, lines) for n, lines in _rows(reads, cache_rows))
 
 
 def _rows(reads: Reads, cache_rows: int) -> list[tuple[int, int]]:
-    """(rows, cache lines that they share) of every bank that is counted: one for wide reads, they miss together."""
+    """(rows of a run, cache lines that they share) of every bank that is counted; wide reads miss in both together."""
+    places = reads.run or reads.units
     if reads.wide:
-        return [(reads.units, cache_rows // gcd(cache_rows, reads.step))]
+        return [(places, cache_rows // gcd(cache_rows, reads.step))]
     if reads.step % 2 == 0:
-        return [(reads.units, cache_rows // gcd(cache_rows, reads.step // 2))]
+        return [(places, cache_rows // gcd(cache_rows, reads.step // 2))]
     lines = cache_rows // gcd(cache_rows, reads.step)
-    return [(reads.units - reads.units // 2, lines), (reads.units // 2, lines)]
+    return [(places - places // 2, lines), (places // 2, lines)]
 
 
 def _again(rows: int, lines: int) -> int:
@@ -120,7 +140,7 @@ def delay(reads: Reads, store: Store, cache_rows: int) -> Delay:
     if store.flits < 1 or store.offset >= reads.cycles:
         return Delay(0, exact=True)
     if missing is None or not _alternates(reads, store):
-        return Delay(misses(reads, cache_rows), exact=False)
+        return Delay(min(misses(reads, cache_rows), reads.cycles - store.offset), exact=False)
     if store.offset >= missing:
         return Delay(0, exact=True)
     if reads.wide and reads.reuse == 1:
@@ -140,10 +160,10 @@ def _missing_cycles(reads: Reads, cache_rows: int) -> int | None:
     rows = _rows(reads, cache_rows)
     if not reads.regular:
         return None
-    if reads.sweeps == 1 or all(_again(n, lines) == 0 for n, lines in rows):
+    if not reads.run and (reads.sweeps == 1 or all(_again(n, lines) == 0 for n, lines in rows)):
         return reads.units * reads.reuse
     always = all(_again(n, lines) == n for n, lines in rows)
-    return reads.cycles if always and (reads.wide or reads.units % 2 == 0) else None
+    return reads.cycles if always and (reads.wide or (reads.run or reads.units) % 2 == 0) else None
 
 
 def _alternates(reads: Reads, store: Store) -> bool:

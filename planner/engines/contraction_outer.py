@@ -5,7 +5,7 @@ The stream adapter packs flits and broadcasts Time; the TRF sequencer walks the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import gcd
 from typing import Any
 
@@ -15,6 +15,7 @@ from models.hardware import Hardware
 from models.layout import Stream, TensorLayout
 from models.mapping import Mapping, Modulo, Stride, axis_names, text
 from planner.engines.addresses import Entry, touched, within_limits
+from planner.engines.bank_contention import reads_of
 from planner.engines.base import Ground, Outcome
 from planner.engines.register_files import lane_size
 from planner.engines.shapes import (
@@ -24,7 +25,9 @@ from planner.engines.shapes import (
     elements_in,
     kept,
     lacks,
+    live_count,
     live_length,
+    live_share,
     show,
     size_bits,
     size_bytes,
@@ -80,7 +83,7 @@ def law(ground: Ground, stream: Stream, trf: TensorLayout, config: OuterConfig) 
     findings += adapter
     sequencer, settings = _sequencer(hardware, trf, config)
     findings += sequencer
-    settings |= {"with": trf.name, "pack_size": pack_size}
+    settings |= {"with": trf.name, "pack_size": pack_size} | _utilisation(hardware, trf, config)
     out = replace(stream, time=config.time, packet=config.packet)
     return Outcome(tuple(findings), out, config.time.size, settings)
 
@@ -182,6 +185,22 @@ def _out_time(time: Mapping, outer: Mapping) -> Finding:
     )
 
 
+def _utilisation(hardware: Hardware, trf: TensorLayout, config: OuterConfig) -> dict[str, Any]:
+    """Multipliers of a slice, how many of them have a live product in a step, and the share over all steps.
+
+    A step of padding in Time multiplies nothing; slices that hold padding are not counted here.
+    """
+    most = hardware.contraction.max_packet_flits * hardware.geometry.flit_bytes
+    there = hardware.geometry.lanes_per_slice * elements_in(trf.dtype, most)
+    used = live_count(config.packet) * live_count(trf.lane)
+    time = live_share(config.time)
+    return {
+        "multipliers": there,
+        "multipliers_used": used,
+        "utilisation_percent": round(100 * used * time / there, 1),
+    }
+
+
 # The TRF sequencer ------------------------------------------------------------------------------------------
 
 
@@ -204,6 +223,7 @@ def _sequencer(hardware: Hardware, trf: TensorLayout, config: OuterConfig) -> tu
     settings |= {
         "trf_time_entries": [list(e) for e in time],
         "trf_packet_entries": [list(e) for e in packet],
+        "trf_reads": asdict(reads_of(time, read, trf.dtype, hardware)),
     }
     _, findings = within_limits(time, hardware)
     if any(stride for _, stride in rest):

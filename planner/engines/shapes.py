@@ -101,6 +101,19 @@ def live_length(e: Mapping) -> int:
     return int(live[-1]) + 1 if live.size else 0
 
 
+def live_count(e: Mapping) -> int:
+    """Live positions of a packet-sized mapping; all of them where it is larger."""
+    if e.size > MOST_PACKET:
+        return e.size
+    return int(np.count_nonzero(np.broadcast_to(small_cells(e).kind, (e.size,)) == LIVE))
+
+
+def live_share(e: Mapping) -> float:
+    """The part of all positions that is live, from the first positions where there are many."""
+    count = min(e.size, MOST_PACKET)
+    return int(np.count_nonzero(np.broadcast_to(small_cells(e, count).kind, (count,)) == LIVE)) / count
+
+
 def same_cells(a: Mapping, b: Mapping, count: int) -> bool:
     """Whether two packet-sized mappings agree on their first `count` positions."""
     if count > a.size or count > b.size:
