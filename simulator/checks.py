@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from simulator import (
+    checks_banks,
     checks_contexts,
     checks_engines,
     checks_hazards,
@@ -28,6 +29,7 @@ CHECKS: dict[str, Check] = {
     **checks_contexts.CHECKS,
     **checks_hazards.CHECKS,
     **checks_memory.CHECKS,
+    **checks_banks.CHECKS,
     **checks_settings.CHECKS,
     **checks_engines.CHECKS,
 }

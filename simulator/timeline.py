@@ -31,7 +31,8 @@ def pass_cycles(
         unit = hardware.vector
         tail = unit.inter_slice_cycles_per_step * ring[0] * ring[1] + unit.inter_slice_offset_cycles
         return unit.inter_slice_pass_base_cycles + max(most, tail)
-    return _base(stages, steps, hardware, main) + most
+    held = int(stages[-1].settings.get("bank_reserve_cycles", 0)) if hardware.trf.contention else 0
+    return _base(stages, steps, hardware, main) + most + held
 
 
 def _base(stages: tuple[Stage, ...], steps: list[int], hardware: Hardware, main: bool) -> int:

@@ -48,6 +48,11 @@ _PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
         "A tensor is alive from the start of its first writer to the end of its last user.",
         "domain section 3: a register stays taken until its last reader is done",
     ),
+    (
+        "bank_wait_reserved",
+        "Where contention is counted, a TRF store sets aside at least the cycles that it waits for banks.",
+        "seed 000, double buffering; domain section 6",
+    ),
     ("size_mismatch", "A memory entry has the bytes and rows that its mapping takes.", _MEMORY),
     ("address_alignment", "Addresses are multiples of the memory's alignment.", _MEMORY),
     (

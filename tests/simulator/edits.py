@@ -133,6 +133,11 @@ def _renamed_program(plan: Plan) -> Plan:
     return edited(plan.model_copy(update={"programs": programs}), op_matmul={"program": "twin"})
 
 
+def _counting_banks(plan: Plan) -> Plan:
+    trf = plan.hardware.trf.model_copy(update={"contention": 1})
+    return plan.model_copy(update={"hardware": plan.hardware.model_copy(update={"trf": trf})})
+
+
 def _reversed(plan: Plan) -> Plan:
     return plan.model_copy(update={"ops": plan.ops[::-1]})
 
@@ -197,6 +202,13 @@ EDITS: dict[str, tuple[str, Edit, Edit]] = {
     "address_overlap": ("gemm", memory("c_dm", address=2048), memory("c_dm", address=4096)),
     "address_alignment": ("gemm", memory("c_dm", address=8196), memory("c_dm", address=8200)),
     "lifetime_mismatch": ("gemm", plus("memory", "b_trf", "end", 1), moved("store_c", 7)),
+    "bank_wait_reserved": (
+        "gemm",
+        all_of(_counting_banks, moved_to("matmul", "store_b", -700)),
+        all_of(
+            _counting_banks, moved_to("matmul", "store_b", -700), settings("store_b", "to_trf", bank_reserve_cycles=700)
+        ),
+    ),
     "size_mismatch": ("gemm", plus("memory", "c_dm", "bytes", 8), memory("c_dm", address=16384)),
     "settings_mismatch": (
         "gemm",
