@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ def _fetch_one(run: Run, stage: Stage, name: str) -> Flow:
     walk = (*time, *packet)
     base = run.base_elements(stage.settings.get("base"))
     bits = DTYPES[entry.dtype].bits
+    lifted = _lifted_bases(run, stage)
+    if lifted is not None:
+        return _fetch_lifted(run, stage, entry, walk, lifted + base)
     slices = run.layouts.size(stage.slice)
     address = (entry.address or 0) + base * bits // 8
     block = run.bench.memories.dm.read(address, entry.dtype, slices, walk)
@@ -45,6 +49,37 @@ def _fetch_one(run: Run, stage: Stage, name: str) -> Flow:
     return Flow(entry.dtype, block.raw.reshape(shape), poison, cells, fetch_steps(run, entry.dtype, walk, shape))
 
 
+def _lifted_bases(run: Run, stage: Stage) -> NDArray[np.int64] | None:
+    """Axis lifting: the offset in elements at which each unit starts, by its place in Chip, Cluster and Slice.
+
+    None where no level is lifted: every unit then starts at one place.
+    """
+    levels = stage.settings.get("lift") or {}
+    if not levels:
+        return None
+    units, slices = run.layouts.units, run.layouts.size(stage.slice)
+    at = np.arange(units.groups * slices)
+    places = {"chip": units.chip[at // slices], "cluster": units.cluster[at // slices], "slice": at % slices}
+    out = np.zeros(len(at), dtype=np.int64)
+    for level, entries in levels.items():
+        out += walk_offsets(tuple((int(size), int(stride)) for size, stride in entries))[places[level]]
+    return out
+
+
+def _fetch_lifted(run: Run, stage: Stage, entry: MemoryEntry, walk: Walk, bases: NDArray[np.int64]) -> Flow:
+    """The same walk in every unit, each from a base of its own."""
+    slices = run.layouts.size(stage.slice)
+    offsets = bases[:, None] + walk_offsets(walk)
+    whole = run.bench.memories.dm.read(entry.address or 0, entry.dtype, slices, ((int(offsets.max()) + 1, 1),))
+    packet = walk_steps(entry_walk(stage.settings, "packet"))
+    shape = (len(bases), offsets.shape[1] // packet, packet)
+    units = np.arange(len(bases))[:, None]
+    poison = None if whole.poison is None else whole.poison[units, offsets].reshape(shape)
+    cells = _cells_at(run, entry, offsets.reshape(shape))
+    raw = whole.raw[units, offsets].reshape(shape)
+    return Flow(entry.dtype, raw, poison, cells, fetch_steps(run, entry.dtype, walk, shape))
+
+
 def walk_steps(walk: Walk) -> int:
     """How many steps a walk has."""
     return int(np.prod([size for size, _ in walk], dtype=np.int64))
@@ -53,16 +88,30 @@ def walk_steps(walk: Walk) -> int:
 def fetch_steps(run: Run, dtype: str, walk: Walk, shape: tuple[int, ...]) -> int:
     """Time x packet bytes / read size: counted from the walk itself."""
     bits = DTYPES[dtype].bits
-    read_bytes = read_bytes_of(run.bench.plan.hardware, walk, shape[2], bits, main=run.main)
+    bits_out = adapted_bits(dtype, run.bench.plan.programs.get(run.op.program, ()))
+    read_bytes = read_bytes_of(run.bench.plan.hardware, walk, shape[2], bits, main=run.main, bits_out=bits_out)
     return shape[1] * max(1, shape[2] * bits // 8 // read_bytes)
 
 
-def read_bytes_of(hardware: Hardware, walk: Walk, packet: int, bits: int, *, main: bool) -> int:
-    """Bytes of one read: on Main the largest power of two in packet and contiguous run, on Sub always the same."""
+def read_bytes_of(
+    hardware: Hardware, walk: Walk, packet: int, bits: int, *, main: bool, bits_out: int | None = None
+) -> int:
+    """Bytes of one read: on Main the largest power of two in packet and contiguous run, on Sub always the same.
+
+    Where the fetch adapter makes elements of `bits_out` bits, those of one read must fit a flit.
+    """
     if not main:
         return hardware.fetch.read_bytes_sub
     access = int(np.gcd(packet, run_elements(walk))) * bits
-    return max((n for n in _powers(hardware.fetch.max_read_bytes_main) if access % (8 * n) == 0), default=1)
+    most = hardware.geometry.flit_bytes * bits // (bits_out or bits)
+    fitting = (n for n in _powers(hardware.fetch.max_read_bytes_main) if access % (8 * n) == 0 and n <= most)
+    return max(fitting, default=1)
+
+
+def adapted_bits(dtype: str, stages: Sequence[Stage]) -> int:
+    """Bits of an element behind the fetch adapter; a zero point leaves them as they are."""
+    made = [s.dtype for s in stages if s.step in ("fetch_table_lookup", "fetch_cast")]
+    return DTYPES[made[-1] if made else dtype].bits
 
 
 def _powers(most: int) -> list[int]:
@@ -70,18 +119,26 @@ def _powers(most: int) -> list[int]:
 
 
 def _cells_at(run: Run, entry: MemoryEntry, offsets: NDArray[np.int64]) -> Identity:
-    """Which cell of the buffer stands at every step: its own mapping, read where the walk goes."""
+    """Which cell of the buffer stands at every step: its own mapping, read where the walk goes.
+
+    `offsets` are elements by [Time, Packet], or [units, Time, Packet] where units start at different places.
+    """
     whole = run.cells_of(entry, (entry.element,))
     size = run.layouts.size(entry.element)
     inside = np.minimum(offsets, size - 1)
 
     def move(part: NDArray[Any]) -> NDArray[Any]:
-        return part[:, :, None] if part.shape[1] == 1 else part[:, inside]
+        if part.shape[1] == 1:
+            return part[:, :, None]
+        if offsets.ndim == 2:
+            return part[:, inside]
+        unit = np.arange(len(offsets)) if part.shape[0] > 1 else np.zeros(len(offsets), dtype=np.int64)
+        return part[unit[:, None, None], inside]
 
     moved = whole.moved(move)
     beyond = offsets >= size
     if beyond.any():
-        return Identity(np.where(beyond[None], np.int8(1), moved.kind), moved.index)
+        return Identity(np.where(beyond, np.int8(1), moved.kind), moved.index)
     return moved
 
 

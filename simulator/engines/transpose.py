@@ -6,15 +6,12 @@ trim to the rows that are wanted, align each to one flit. Flits enter and leave 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.cells import LIVE
-from models.dtypes import DTYPES
 from models.plan import Stage
 from simulator.bench import Run
 from simulator.engines.collect import flit_elements
@@ -107,12 +104,9 @@ def transpose(run: Run, stage: Stage, flow: Flow) -> Flow:
     valid, packets = int(settings["valid_size"]), int(settings["packets_per_col"])
     buffers = 2 if valid * packets <= limit else 1
     matrix = Matrix(valid, packets, int(settings["in_rows"]), int(settings["out_rows"]), buffers)
-    broken = list(_broken(run, flow, matrix))
-    for rule, message, found, wanted in broken:
-        run.fail(rule, message, found, wanted)
-    if broken or flow.time % matrix.flits:
-        run.fail("settings_mismatch", "Time is no whole number of matrices", flow.time, matrix.flits)
-        raise ValueError("the transpose engine cannot be set like this")
+    legal = 0 < matrix.out_rows <= matrix.columns and 0 < matrix.valid <= flow.packet and matrix.flits > 0
+    if not legal or flow.time % matrix.flits:
+        raise ValueError(f"the transpose engine cannot work on {flow.time} flits with {matrix}")
     places = np.arange(flow.time * flow.packet, dtype=np.int64).reshape(flow.time, flow.packet)
     rows, cycles = run_buffers(matrix, places[:, : matrix.valid])
 
@@ -124,30 +118,6 @@ def transpose(run: Run, stage: Stage, flow: Flow) -> Flow:
 
     _state(run, stage, matrix, flow.time // matrix.flits, cycles)
     return padded_packet(flow.moved(turn, cycles), flit_elements(run, flow.dtype), cycles)
-
-
-def _broken(run: Run, flow: Flow, matrix: Matrix) -> Iterator[tuple[str, str, object, object]]:
-    """What the engine has no setting for: (rule, message, found, wanted)."""
-    table = run.bench.plan.hardware.transpose.model_dump()
-    bits = DTYPES[flow.dtype].bits
-    if f"bits{bits}_valid_size" not in table:
-        yield "transpose_type", "no matrix of these elements", flow.dtype, "4, 8, 16 or 32 bits"
-        return
-    sizes = {table[f"bits{bits}_valid_size"], table[f"bits{bits}_dual_valid_size"]} - {0}
-    if matrix.valid not in sizes:
-        yield "packet_beyond_valid_size", "no such number of elements is read of a flit", matrix.valid, sizes
-    kind = np.broadcast_to(flow.cells.kind, (flow.cells.kind.shape[0], flow.time, flow.packet))
-    if (kind[..., matrix.valid :] == LIVE).any():
-        yield "packet_beyond_valid_size", "live elements stand beyond those that are read", "live", matrix.valid
-    most = table[f"bits{bits}_max_in_rows"]
-    if matrix.rows > most:
-        yield "too_many_rows", "the matrix is too tall", matrix.rows, f"at most {most}"
-    least, widest = table[f"bits{bits}_min_in_cols"], table["max_in_cols"]
-    legal = [least << i for i in range(widest.bit_length()) if least << i <= widest]
-    if matrix.columns not in legal:
-        yield "transpose_in_cols", "the matrix has another width", matrix.columns, legal
-    if matrix.out_rows > matrix.columns:
-        yield "transpose_out_rows", "more rows are asked for than there are", matrix.out_rows, matrix.columns
 
 
 def _state(run: Run, stage: Stage, matrix: Matrix, iterations: int, cycles: int) -> None:
