@@ -1,0 +1,112 @@
+"""Lower bounds that cost next to nothing: of transfers from their bytes, of passes from their step counts.
+
+None of them is a second law: each follows from the law it bounds, and only orders the search.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from models.hardware import Hardware
+from planner.engines import switch_cost
+from planner.pass_cycles import Steps, pass_cycles
+from planner.search.contraction import HELD, STREAMED, Tiling, contraction_cycles
+from planner.search.contraction_passes import Spread
+from planner.search.parts import Parts, joined, size_of
+from planner.search.spec import Named
+
+TENTHS = 10
+
+
+def frame_cycles(hardware: Hardware) -> int:
+    """What every kernel takes beside its operations."""
+    return hardware.kernel.first_start_cycles + hardware.kernel.final_sync_cycles
+
+
+def transfer_floor(hardware: Hardware, total_bytes: int, base_cycles: int) -> int:
+    """A transfer's base and the requests of the fullest engine: each waits for the end of the one 8 before it; or
+    those of the fullest channel.
+    """
+    dma = hardware.dma
+    chunks = dma.access_bytes // dma.service_chunk_bytes
+    latency = dma.service_tenths + dma.service_chunk_tenths * chunks + dma.return_tenths
+    requests = total_bytes // dma.access_bytes
+    engine = max(0, requests // dma.engines_per_chip // dma.in_flight_requests - 1) * latency
+    channel = requests // dma.channels * (latency - dma.return_tenths)
+    return base_cycles + max(engine, channel) // TENTHS
+
+
+def operand_bytes(tiling: Tiling, operand: Named) -> int:
+    """What a slice holds of an operand."""
+    return size_of(tiling.axis_tile(operand.axes)) * operand.bytes_per_element
+
+
+def units(tiling: Tiling) -> int:
+    """Slices that take part, of all clusters."""
+    return size_of(tiling.working) * (size_of(tiling.cluster[1]) if tiling.cluster[0] else 1)
+
+
+def load_floor(hardware: Hardware, tiling: Tiling, operand: Named) -> int:
+    """A load whose spread over the slices that share it is as wide as can be: every byte arrives once per rest."""
+    other = STREAMED if operand is tiling.held else HELD
+    shared = size_of(dict(tiling.slices).get(other, ()))
+    total = units(tiling) * operand_bytes(tiling, operand) // shared
+    return transfer_floor(hardware, total, hardware.dma.load_base_cycles)
+
+
+def store_floor(hardware: Hardware, out: Named, sizes: dict[str, int], element: Parts) -> int:
+    """A store whose blocks are written evenly: whole ones by the queue, others once per run that a slice holds of them.
+
+    `element` are the digits that each slice holds.
+    """
+    dma, total = hardware.dma, prod(sizes[a] for a in out.axes) * out.bytes_per_element
+    run_bytes = min(total, run_elements(out.axes, sizes, element) * out.bytes_per_element)
+    if run_bytes >= dma.access_bytes or run_bytes == total:
+        return transfer_floor(hardware, total, dma.store_base_cycles)
+    writes = dma.access_bytes // run_bytes
+    blocks = total // dma.access_bytes // dma.engines_per_chip
+    tenths = blocks * writes * min(writes, dma.partial_cap_writes) * dma.partial_weight_tenths
+    return dma.store_base_cycles + dma.partial_base_cycles + tenths // TENTHS
+
+
+def run_elements(order: tuple[str, ...], sizes: dict[str, int], element: Parts) -> int:
+    """Neighbours in HBM that a slice holds, at most."""
+    run, element = 1, joined(sorted(element, key=lambda p: (p.axis or "", -p.stride)))
+    for axis in reversed(order):
+        held = next((p for p in element if p.axis == axis and p.stride == 1), None)
+        run *= 1 if held is None else min(held.size, sizes[axis])
+        if held is None or held.size < sizes[axis]:
+            break
+    return run
+
+
+def hold_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
+    """The pass that stores the held operand: its flits, and the ring where it was spread."""
+    flits = max(1, operand_bytes(tiling, tiling.held) // hardware.geometry.flit_bytes)
+    counts = [("fetch", flits), ("collect", flits), ("to_trf", flits)]
+    if spread.moved:
+        n = size_of(spread.moved)
+        ring = n * _inside(hardware, tiling, STREAMED)
+        counts.append(("switch", switch_cost.pass_steps(hardware, "Broadcast1", ring, max(1, flits // n), 1)))
+    return pass_cycles(hardware, Steps("main", tuple(counts)))
+
+
+def matrix_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
+    """The matrix pass: contraction steps, and the ring where the stream was spread."""
+    floor = contraction_cycles(hardware, tiling)
+    if not spread.moved:
+        return floor
+    n, flits = size_of(spread.moved), max(1, operand_bytes(tiling, tiling.stream) // hardware.geometry.flit_bytes)
+    steps = switch_cost.pass_steps(hardware, "Broadcast1", n * _inside(hardware, tiling, HELD), max(1, flits // n), 1)
+    return max(floor, switch_cost.pass_cycles(hardware, steps))
+
+
+def _inside(hardware: Hardware, tiling: Tiling, group: str) -> int:
+    """Slice positions inside of a group: they are part of every ring that moves its digits."""
+    inside = 1
+    for name, parts in reversed(tiling.slices):
+        if name == group:
+            break
+        inside *= size_of(parts)
+    free = 1 if tiling.fill_first else hardware.geometry.slices_per_cluster // size_of(tiling.working)
+    return inside * free

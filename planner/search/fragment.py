@@ -1,0 +1,110 @@
+"""A way to do one operation of a program: the layouts it reads, its passes, the layout it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from models.graph import MAIN, SUB, VECTOR, Mode
+from models.kernel import Commit, ContractOuter, PassOp, ToTrf, ToVrf, Vector
+from models.layout import TensorLayout
+from planner.passes import PassResult
+from planner.search.laws import Laws, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A DM buffer that passes read: the program's tensor, the layout, and the buffer's name in the passes."""
+
+    tensor: str
+    dtype: str
+    place: Place
+    buffer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Passes that compute `out` from `needs`; `gives` is the layout of its DM buffer `buffer`.
+
+    `label` names the choices that were made, for people. `least_cycles` is a lower bound of the last pass.
+    """
+
+    label: str
+    needs: tuple[Need, ...]
+    passes: tuple[PassOp, ...]
+    out: str
+    dtype: str
+    gives: Place
+    buffer: str
+
+    def layouts(self, laws: Laws) -> dict[str, TensorLayout]:
+        """The layouts of everything that its passes read at the start."""
+        return {n.buffer: laws.layout(n.buffer, "dm", n.dtype, n.place) for n in self.needs}
+
+    def judged(self, laws: Laws) -> tuple[PassResult, ...] | None:
+        """The verdict on every pass, None as soon as one has no legal way."""
+        known, out = self.layouts(laws), []
+        for op in self.passes:
+            result = laws.of_pass(op, {n: t for n, t in known.items() if n in touched(op)})
+            if not result.modes or result.writes is None:
+                return None
+            known[result.writes.name] = result.writes
+            out.append(result)
+        return tuple(out)
+
+
+def touched(op: PassOp) -> frozenset[str]:
+    """Every tensor that a pass reads."""
+    return frozenset(_read(op))
+
+
+def _read(op: PassOp) -> Iterator[str]:
+    for place in op.read if isinstance(op.read, tuple) else (op.read,):
+        yield place if isinstance(place, str) else place.tensor
+    for step in op.steps:
+        if isinstance(step, ContractOuter):
+            yield step.with_
+        elif isinstance(step, Vector):
+            for one in step.ops:
+                yield from (o for o in (one.operand, *(one.operands or ())) if isinstance(o, str))
+
+
+def renamed(op: PassOp, names: dict[str, str], name: str) -> PassOp:
+    """A pass with its tensors called otherwise."""
+
+    def new(old: object) -> object:
+        return names.get(old, old) if isinstance(old, str) else old
+
+    steps = []
+    for step in op.steps:
+        if isinstance(step, ContractOuter):
+            step = step.model_copy(update={"with_": new(step.with_)})
+        elif isinstance(step, ToTrf | ToVrf | Commit):
+            step = step.model_copy(update={"write": new(step.write)})
+        elif isinstance(step, Vector):
+            ops = tuple(
+                o.model_copy(
+                    update={
+                        "operand": new(o.operand),
+                        "operands": None if o.operands is None else tuple(new(x) for x in o.operands),
+                    }
+                )
+                for o in step.ops
+            )
+            step = step.model_copy(update={"ops": ops})
+        steps.append(step)
+    read = tuple(new(r) for r in op.read) if isinstance(op.read, tuple) else new(op.read)
+    return op.model_copy(update={"name": name, "read": read, "steps": tuple(steps)})
+
+
+def cheapest(result: PassResult) -> int:
+    """The fewest cycles of a pass's legal ways."""
+    return min(m.cycles for m in result.modes)
+
+
+def is_dominated(a: tuple[Mode, ...], b: tuple[Mode, ...]) -> bool:
+    """Whether every way in `b` is at least as long and holds at least what some way in `a` does."""
+    return all(any(x.cycles <= y.cycles and x.holds <= y.holds for x in a) for y in b)
+
+
+__all__ = ["MAIN", "SUB", "VECTOR", "Fragment", "Need", "cheapest", "is_dominated", "renamed", "replace", "touched"]

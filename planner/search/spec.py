@@ -1,0 +1,74 @@
+"""What a search is asked: tensors on named axes, and one contraction of two of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.dtypes import DTYPES
+from planner.search.laws import Place
+from planner.search.parts import Part, Parts, whole_axis, written
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A tensor on named axes, outermost first as it lies in HBM (or would); `place` is where it lies in HBM."""
+
+    name: str
+    dtype: str
+    axes: tuple[str, ...]
+    place: Place | None = None
+
+    @property
+    def bytes_per_element(self) -> int:
+        """Whole bytes of an element, at least one."""
+        return max(1, DTYPES[self.dtype].bits // 8)
+
+    def element(self, sizes: dict[str, int]) -> str:
+        """The mapping text of all its axes side by side."""
+        return written(whole_axis(a, sizes[a]) for a in self.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """`out = einsum(left, right)`: axes of both operands that `out` lacks are summed."""
+
+    name: str
+    left: Named
+    right: Named
+    out: Named
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def batch(self) -> tuple[str, ...]:
+        """Axes of both operands and the result."""
+        return tuple(a for a in self.out.axes if a in self.left.axes and a in self.right.axes)
+
+    def own(self, operand: Named) -> tuple[str, ...]:
+        """Axes of the result that only this operand has."""
+        other = self.right if operand is self.left else self.left
+        return tuple(a for a in self.out.axes if a in operand.axes and a not in other.axes)
+
+    def summed(self) -> tuple[str, ...]:
+        """Axes that are summed, in the left operand's order."""
+        return tuple(a for a in self.left.axes if a not in self.out.axes)
+
+
+@dataclass(frozen=True, slots=True)
+class DmPlace:
+    """A tensor's place in DM as digits; `element` may end in `1 # n` where each value fills a whole write."""
+
+    cluster: Parts
+    slice: Parts
+    element: Parts
+
+    def place(self) -> Place:
+        """The same as mapping text."""
+        return Place(written(self.element), written(self.slice), written(self.cluster))
+
+
+def padded_text(parts: Parts, pad_to: int) -> str:
+    """Digits side by side, the innermost one padded to `pad_to` positions."""
+    *outer, last = parts or (Part(None, 1, 1, 1),)
+    # Merging must not swallow the digit that is padded.
+    head = [written(outer)] if outer else []
+    tail = str(last) if last.size == pad_to else f"{last} # {pad_to}" if last.size > 1 else f"1 # {pad_to}"
+    return ", ".join([*head, tail])
