@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import cases, check, diff, export, map_, plan, reduce, rules, schema, simulate, switch, transpose, whatif
+from cli import cases, check, diff, export, map_, plan, reduce, rules, schema, simulate, switch, transpose, trf, whatif
 from cli.interrupt import terminate_like_interrupt
 from cli.talk import DEFECT, INTERRUPTED, INVALID, UNUSABLE, Talk
 
@@ -126,6 +126,7 @@ for _name, _command, _example in (
         reduce.reduce,
         "tuplan reduce --axes R=1000,A=4 --dtype f32 --axis R --op add --time A",
     ),
+    ("trf", trf.trf, 'tuplan trf --axes N=8,K=4096 --dtype bf16 "N, K"'),
     ("map", map_.map_, 'tuplan map --axes A=8,B=61 "A, B # 64" --at 61,64 --equivalent "A, B #{*} 64"'),
     ("cases", cases.cases, "tuplan cases tests/golden/mapping.yaml"),
     ("rules", rules.rules, "tuplan rules --kind schedule"),

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.dtypes import DTYPES
 from models.faults import Finding
+from models.graph import region_rows
 from models.hardware import Hardware
 from models.layout import Stream, TensorLayout
 from models.mapping import ONE, Mapping, Stride, pair, text
+from planner.engines import trf_placement
 from planner.engines.base import Ground, Outcome
 from planner.engines.cases import CaseFunction, ground_of, judged, mapping, optional, stream_dtype
 from planner.engines.collect import one_flit
-from planner.engines.shapes import broken_promises, cut, disagreement, elements_in, kept, size_bytes
+from planner.engines.shapes import broken_promises, cut, disagreement, kept, size_bytes
 
 TRF_DTYPES = ("i4", "i5", "i8", "i9", "f8e4m3", "f8e5m2", "bf16")
 """Types that a TRF row can hold (domain: section 2, elements per row)."""
@@ -105,43 +106,16 @@ def _dtype(rule: str, file: str, dtype: str, legal: Sequence[str]) -> Finding | 
     return Finding(rule, f"the {file} cannot hold {dtype}, only {wanted}", dtype, f"one of {wanted}")
 
 
-def elements_per_row(hardware: Hardware, dtype: str) -> int:
-    """Elements of a type in one TRF row: limited by its stored bits, and by the bytes of data a row takes."""
-    trf = hardware.trf
-    return min(trf.row_bits // DTYPES[dtype].trf_bits, elements_in(dtype, trf.row_data_bytes))
-
-
 def _trf_settings(config: TrfConfig, dtype: str, flits: int, hardware: Hardware) -> dict[str, Any]:
-    trf, lanes = hardware.trf, config.lane.size
-    # flit f of a lane lies in bank f % 2, row f // 2
-    per_flit = -(-elements_in(dtype, hardware.geometry.flit_bytes) // elements_per_row(hardware, dtype))
-    rows = -(-flits * per_flit // trf.banks)
-    physical = -(-rows * lanes // hardware.geometry.lanes_per_slice)
-    fits = [r for r, limit in _region_rows(hardware).items() if physical <= limit]
-    if config.region != "auto":
-        fits = [r for r in fits if r == config.region]
-    return {
-        "write": config.write,
-        "lane": text(config.lane),
-        "element": text(config.element),
-        "lanes": lanes,
-        "flits_per_lane": flits,
-        "rows_per_bank": rows,
-        "rows": physical,
-        "total_bytes": lanes * flits * hardware.geometry.flit_bytes,
-        "fits_half": physical <= trf.rows_per_bank // 2,
-        "regions": fits,
-        "via": config.via,
-    }
-
-
-def _region_rows(hardware: Hardware) -> dict[str, int]:
-    rows = hardware.trf.rows_per_bank
-    return {"full": rows, **dict.fromkeys(HALVES, rows // 2)}
+    found = trf_placement.footprint(hardware, dtype, config.lane.size, flits)
+    regions = [r for r in found.regions if config.region in ("auto", r)]
+    stated = {"write": config.write, "lane": text(config.lane), "element": text(config.element)}
+    return stated | trf_placement.settings(found) | {"regions": regions, "via": config.via}
 
 
 def _capacity(config: TrfConfig, settings: dict[str, Any], hardware: Hardware) -> Finding | None:
-    limit = _region_rows(hardware)["full" if config.region == "auto" else config.region]
+    low, high = region_rows("full" if config.region == "auto" else config.region, hardware.trf.rows_per_bank)
+    limit = high - low
     rows = settings["rows"]
     if rows <= limit:
         return None

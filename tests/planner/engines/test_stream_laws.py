@@ -14,7 +14,7 @@ from models.layout import Stream, TensorLayout
 from models.mapping import ONE, Axis, Mapping, Pad, pair
 from models.parse import parse
 from models.presets.load import load_hardware
-from planner.engines import collect, commit, register_files
+from planner.engines import collect, commit, register_files, trf_placement
 from planner.engines.base import Ground
 from planner.engines.fetch import FetchConfig
 from planner.engines.fetch import law as fetch_law
@@ -124,7 +124,7 @@ def test_a_commit_writes_each_cell_once(order: list[str], size: int, context: st
 @pytest.mark.parametrize(("dtype", "elements"), [("i4", 64), ("i8", 32), ("f8e4m3", 32), ("f8e5m2", 32), ("bf16", 16)])
 def test_elements_of_a_trf_row(dtype: str, elements: int):
     # domain section 2: elements per 320-bit row
-    assert register_files.elements_per_row(HARDWARE, dtype) == elements
+    assert trf_placement.elements_per_row(HARDWARE, dtype) == elements
 
 
 def test_narrower_rows_take_more_of_them():
