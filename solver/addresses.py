@@ -69,12 +69,14 @@ def deal_rows(index: Index, solution: Solution) -> dict[str, tuple[str, int]]:
     if together is not None:
         return {p.name: together[p.name] for p in places}
     out: dict[str, tuple[str, int]] = {}
+    alive: list[Place] = []
     for p in sorted(places, key=lambda p: lives[p.name]):
-        alive = [q for q in places if q.name in out and lives[q.name][1] > lives[p.name][0]]
+        alive = [q for q in alive if lives[q.name][1] > lives[p.name][0]]
         found = first_free(index, p, [index.taken_rows(*out[q.name], q.size) for q in alive])
         if found is None:
             raise NoRowsError(p.name)
         out[p.name] = found
+        alive.append(p)
     return {p.name: out[p.name] for p in places}
 
 
@@ -92,21 +94,46 @@ def place(index: Index, file: str, lives: Mapping[str, Span], options: Options) 
 
 
 def _first_fit(places: list[Place], lives: Mapping[str, Span], room: int) -> dict[str, int] | None:
+    """All from the bottom up; or the small ones from the top down, so that they leave no holes among the large ones."""
+    half = max((p.size for p in places), default=0) // 2
+    for small in (0, half):
+        found = _fit(places, lives, room, small)
+        if found is not None:
+            return found
+    return None
+
+
+def _fit(places: list[Place], lives: Mapping[str, Span], room: int, small: int) -> dict[str, int] | None:
+    """First fit in order of birth; places of at most `small` bytes from the top."""
     out = {p.name: p.fixed_address for p in places if p.fixed_address is not None}
-    sizes = {p.name: p.size for p in places}
-    for p in sorted(places, key=lambda p: lives[p.name]):
-        if p.name in out:
-            continue
-        taken = sorted((a, a + sizes[q]) for q, a in out.items() if _meet(lives[q], lives[p.name]))
-        at = 0
-        for low, high in taken:
-            if low - at >= p.size:
-                break
-            at = max(at, high)
-        if at + p.size > room:
+    alive = [p for p in places if p.name in out]
+    for p in sorted((p for p in places if p.name not in out), key=lambda p: lives[p.name]):
+        alive = [q for q in alive if lives[q.name][1] > lives[p.name][0]]
+        taken = [(out[q.name], out[q.name] + q.size) for q in alive if _meet(lives[q.name], lives[p.name])]
+        at = _lowest(taken, p.size) if p.size > small else _highest(taken, p.size, room)
+        if not 0 <= at <= room - p.size:
             return None
         out[p.name] = at
+        alive.append(p)
     return {p.name: out[p.name] for p in places}
+
+
+def _lowest(taken: list[Span], size: int) -> int:
+    at = 0
+    for low, high in sorted(taken):
+        if low - at >= size:
+            break
+        at = max(at, high)
+    return at
+
+
+def _highest(taken: list[Span], size: int, room: int) -> int:
+    end = room
+    for low, high in sorted(taken, key=lambda t: t[1], reverse=True):
+        if end - high >= size:
+            break
+        end = min(end, low)
+    return end - size
 
 
 def _meet(a: Span, b: Span) -> bool:

@@ -88,6 +88,11 @@ class Index:
                 out[user].append(place)
         return {name: tuple(places) for name, places in out.items()}
 
+    @cached_property
+    def deciding(self) -> frozenset[str]:
+        """Operations on whose mode the presence of others depends."""
+        return frozenset(o.requires[0] for o in self.ops.values() if o.requires)
+
     def places_in(self, file: str) -> tuple[Place, ...]:
         """Places of one memory."""
         return tuple(p for p in self.places if p.file == file)

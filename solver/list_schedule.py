@@ -7,9 +7,10 @@ could dead-lock on registers that only a later release would free.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 
 from models.graph import DMA, SUB, Mode
 from solver.bound import Bound
@@ -23,6 +24,9 @@ Priority = Callable[[str], tuple[int, ...]]
 
 LOOK_BACK = 64
 """Places of earlier operations that are reserved for when a later one is handed out early."""
+
+TRIES = 24
+"""Operations of one kind that are tried at one time, unless nothing runs any more."""
 
 
 def list_schedules(index: Index, bound: Bound) -> Iterable[Solution]:
@@ -49,10 +53,24 @@ def _presences(index: Index) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class _Memory:
-    """One memory while time goes on: what waits in program order, and what is taken."""
+    """One memory while time goes on: what waits in program order, what is taken; `fixed`: some addresses are given."""
 
     waiting: dict[str, Place]
+    fixed: bool = False
+    used: int = 0
     taken: dict[str, Place] = field(default_factory=dict)
+
+    def take(self, place: Place) -> None:
+        """Hands a place out."""
+        del self.waiting[place.name]
+        self.taken[place.name] = place
+        self.used += place.size
+
+    def give_back(self, place: Place) -> bool:
+        """Whether the place was taken; it no longer is."""
+        found = self.taken.pop(place.name, None) is not None
+        self.used -= place.size if found else 0
+        return found
 
 
 class _Run:
@@ -65,7 +83,10 @@ class _Run:
         rank = {name: i for i, name in enumerate(index.ops)}
         self.left = {n: sum(e.before in self.modes for e in index.before[n]) for n in present}
         self.earliest = dict.fromkeys(present, index.hardware.kernel.first_start_cycles)
-        self.ready = sorted((n for n in present if not self.left[n]), key=priority)
+        self.kinds = {n: tuple(m.holds for m in self.modes[n]) for n in present}
+        self.ready: dict[tuple[frozenset[str], ...], list[str]] = {kind: [] for kind in self.kinds.values()}
+        for name in sorted((n for n in present if not self.left[n]), key=priority):
+            self.ready[self.kinds[name]].append(name)
         self.free: dict[str, int] = {}
         self.events = [index.hardware.kernel.first_start_cycles]
         self.starts: dict[str, int] = {}
@@ -80,7 +101,13 @@ class _Run:
         self.users = {p.name: {u for u in p.users if u in self.modes} for p in index.places}
         first = {p.name: min((rank[w] for w in p.writers if w in self.modes), default=-1) for p in index.places}
         waiting = sorted((p for p in index.places if first[p.name] >= 0), key=lambda p: first[p.name])
-        self.memories = {f: _Memory({p.name: p for p in waiting if p.file == f}) for f in ("dm", "trf", "vrf")}
+        self.memories = {
+            f: _Memory(
+                {p.name: p for p in waiting if p.file == f},
+                any(p.fixed_address is not None for p in index.places_in(f)),
+            )
+            for f in ("dm", "trf", "vrf")
+        }
 
     def run(self) -> Solution | None:
         """The schedule, or None when it gets stuck."""
@@ -89,9 +116,8 @@ class _Run:
             while self.events and self.events[0] == now:
                 heapq.heappop(self.events)
             self._finish(now)
-            started = True
-            while started:
-                started = any(self._try(name, now) for name in list(self.ready))
+            while any(self._try(name, now) for name in self._next(now)):
+                pass
         if len(self.starts) < len(self.modes):
             return None
         return Solution(
@@ -120,6 +146,12 @@ class _Run:
             names = waiting
         return out
 
+    def _next(self, now: int) -> Iterator[str]:
+        """Operations to try now, by priority; kinds that can start nowhere are left out."""
+        idle = [names for kind, names in self.ready.items() if any(self._idle(holds, now) for holds in kind)]
+        tries = TRIES if self.running else len(self.index.ops)
+        return heapq.merge(*(names[:tries] for names in idle if names), key=self.priority)
+
     def _finish(self, now: int) -> None:
         while self.running and self.running[0][0] <= now:
             end, name = heapq.heappop(self.running)
@@ -128,17 +160,17 @@ class _Run:
                     self.left[edge.after] -= 1
                     self.earliest[edge.after] = max(self.earliest[edge.after], end + edge.lag_cycles)
                     if not self.left[edge.after]:
-                        self.ready = sorted([*self.ready, edge.after], key=self.priority)
+                        insort(self.ready[self.kinds[edge.after]], edge.after, key=self.priority)
                         heapq.heappush(self.events, max(now, self.earliest[edge.after]))
             for place in self.index.places_of[name]:
                 users = self.users[place.name]
                 users.discard(name)
                 if not users:
-                    self.changes += self.memories[place.file].taken.pop(place.name, None) is not None
+                    self.changes += self.memories[place.file].give_back(place)
 
     def _try(self, name: str, now: int) -> bool:
         """Starts an operation when its best mode can start now and its places can be handed out."""
-        if self.earliest[name] > now or all(self._busy(m, now) for m in self.modes[name]):
+        if self.earliest[name] > now:
             return False
         mode = min(self.modes[name], key=lambda m: self._cost(m, now))
         start = self._start(mode, now)
@@ -149,7 +181,7 @@ class _Run:
             return False
         if needs_load:
             self._load(name, mode, now)
-        self.ready.remove(name)
+        self.ready[self.kinds[name]].remove(name)
         end = start + mode.cycles
         self.starts[name], self.chosen[name], self.ends[name] = start, mode.id, end
         for resource in mode.holds:
@@ -165,8 +197,8 @@ class _Run:
         start, held = self._start(mode, now), len(mode.holds)
         return (mode.cycles * held, start) if self.thrifty else (start + mode.cycles, held)
 
-    def _busy(self, mode: Mode, now: int) -> bool:
-        return any(self.free.get(r, 0) > now for r in mode.holds)
+    def _idle(self, holds: frozenset[str], now: int) -> bool:
+        return all(self.free.get(r, 0) <= now for r in holds)
 
     def _start(self, mode: Mode, now: int) -> int:
         start = max([now, *(self.free.get(r, 0) for r in mode.holds)])
@@ -197,7 +229,7 @@ class _Run:
         for file in {p.file for p in new}:
             memory = self.memories[file]
             mine = {p.name: p for p in new if p.file == file}
-            ahead = [p for p in _until(memory.waiting, mine) if p.name not in mine]
+            ahead = (p for p in _until(memory.waiting, mine) if p.name not in mine)
             fits = (
                 self._fits_rows(memory, [*mine.values()], ahead, rows)
                 if file == "trf"
@@ -207,25 +239,27 @@ class _Run:
                 return False
         self.regions |= rows
         for p in new:
-            del self.memories[p.file].waiting[p.name]
-            self.memories[p.file].taken[p.name] = p
+            self.memories[p.file].take(p)
         self.changes += bool(new)
         return True
 
-    def _fits_bytes(self, memory: _Memory, mine: list[Place], ahead: list[Place]) -> bool:
-        used = sum(p.size for p in (*memory.taken.values(), *mine, *ahead))
-        clash = any(meet(p, q) for p in mine for q in (*memory.taken.values(), *ahead))
-        return not clash and used <= self.index.capacity(mine[0].file)
+    def _fits_bytes(self, memory: _Memory, mine: list[Place], ahead: Iterable[Place]) -> bool:
+        room = self.index.capacity(mine[0].file) - memory.used - sum(p.size for p in mine)
+        fixed = [p for p in (memory.taken.values() if memory.fixed else ()) if p.fixed_address is not None]
+        for p in ahead:
+            room -= p.size
+            if room < 0:
+                return False
+            fixed += [p] if p.fixed_address is not None else []
+        return room >= 0 and not any(meet(p, q) for p in mine for q in fixed)
 
     def _fits_rows(
-        self, memory: _Memory, mine: list[Place], ahead: list[Place], rows: dict[str, tuple[str, int]]
+        self, memory: _Memory, mine: list[Place], ahead: Iterable[Place], rows: dict[str, tuple[str, int]]
     ) -> bool:
         taken = [self.index.taken_rows(*self.regions[p.name], p.size) for p in memory.taken.values()]
-        if len(ahead) > LOOK_BACK:
-            return False
         names = {p.name for p in mine}
-        for p in (*mine, *ahead):
-            found = first_free(self.index, p, taken)
+        for k, p in enumerate(chain(mine, ahead)):
+            found = first_free(self.index, p, taken) if k < LOOK_BACK else None
             if found is None:
                 return False
             taken.append(self.index.taken_rows(*found, p.size))

@@ -25,9 +25,16 @@ from solver.solution import BitmapLoad, Options, Solution, Stats
 from solver.steady_state import SteadyState, patterns, steady_state
 from solver.validate import validate
 from solver.variables import Window
+from solver.windows import improved
 
 SMALL_OPERATIONS = 48
 """Beyond so many operations a first plan that meets the bound is not handed to CP-SAT to be proved again."""
+
+WINDOWS_FROM = 120
+"""Operations from which on the first plan is improved window by window."""
+
+WHOLE_UP_TO = 300
+"""Operations up to which the whole model is searched as well, in the second half of the time."""
 
 MAX_CUTS = 50
 
@@ -91,8 +98,26 @@ class _Search:
             self._tell(first)
             if first.makespan == known.makespan and len(self.index.ops) > SMALL_OPERATIONS:
                 return replace(first, status="optimal", stopped_by="proof", lower_bound=known.makespan, stats=_stats())
+            if len(self.index.ops) >= WINDOWS_FROM:
+                first = self._by_windows(known, first)
+                if first.status == "optimal" or len(self.index.ops) > WHOLE_UP_TO:
+                    return first
         found = self._improve(known, first)
         return found if hint is None else _kept(first, found)
+
+    def _by_windows(self, known: Bound, first: Solution) -> Solution:
+        share = 1.0 if len(self.index.ops) > WHOLE_UP_TO else 0.5
+        tell = None if self.on_solution is None else self._tell
+        found = improved(self.index, first, known.makespan, self.options, self._placed, tell, self.stop, share=share)
+        proven = found.plan.makespan == known.makespan
+        interrupted = self.stop is not None and self.stop.is_set()
+        return replace(
+            found.plan,
+            status="optimal" if proven else "feasible",
+            stopped_by="proof" if proven else "interrupt" if interrupted else "time_limit",
+            lower_bound=known.makespan,
+            stats=replace(_stats(), deterministic_time=round(found.deterministic_time, 6)),
+        )
 
     def _first(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Solution | None:
         best: Solution | None = None

@@ -5,12 +5,15 @@ Written from the rules' sentences, not from the model, so that the two can disag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 from models.graph import DMA, MAIN, REGION_ROWS, SUB, VECTOR, Buffer, Mode, Problem
 from solver.solution import Solution
+
+
+_Span = tuple[int, int, str]
+"""Start, end, name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,8 @@ def _resources(f: _Facts) -> Iterator[Violation]:
         spans = [(f.start[n], f.end[n], n) for n, m in f.modes.items() if resource in m.holds]
         if resource in (SUB, DMA):
             spans += [(load.start, load.end, f"the bitmap load of {load.op}") for load in f.solution.loads]
-        for a, b in combinations(sorted(spans), 2):
-            if b[0] < a[1] and a[0] < b[1]:
-                yield Violation(rule, f"{a[2]} ({a[0]}-{a[1]}) and {b[2]} ({b[0]}-{b[1]}) both hold {resource}")
+        for a, b in _meeting(sorted(spans)):
+            yield Violation(rule, f"{a[2]} ({a[0]}-{a[1]}) and {b[2]} ({b[0]}-{b[1]}) both hold {resource}")
 
 
 def _edges(f: _Facts) -> Iterator[Violation]:
@@ -139,7 +141,8 @@ def _bitmaps(f: _Facts) -> Iterator[Violation]:
 
 def _regions(f: _Facts) -> Iterator[Violation]:
     rows_per_bank = f.problem.hardware.trf.rows_per_bank
-    taken: list[tuple[int, int, int, int, str]] = []
+    taken: list[tuple[int, int, str]] = []
+    rows_of: dict[str, tuple[int, int]] = {}
     for name, (birth, death, buffer) in f.lives("trf").items():
         region, row = f.solution.regions.get(name, ("", -1))
         if region not in buffer.regions:
@@ -154,10 +157,11 @@ def _regions(f: _Facts) -> Iterator[Violation]:
                 "region_out_of_bounds", f"{name} takes rows {row} to {row + rows} of {region} ({low}-{high})"
             )
         first, last = (low, high) if region == "full" else (row, row + rows)
-        taken.append((birth, death, first, last, name))
-    for a, b in combinations(taken, 2):
-        if a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]:
-            yield Violation("region_overlap", f"{a[4]} and {b[4]} share rows while both are alive")
+        rows_of[name] = first, last
+        taken.append((birth, death, name))
+    for (_, _, a), (_, _, b) in _meeting(sorted(taken)):
+        if rows_of[a][0] < rows_of[b][1] and rows_of[b][0] < rows_of[a][1]:
+            yield Violation("region_overlap", f"{a} and {b} share rows while both are alive")
 
 
 def _memories(f: _Facts) -> Iterator[Violation]:
@@ -167,8 +171,7 @@ def _memories(f: _Facts) -> Iterator[Violation]:
     ):
         lives = f.lives(file)
         sizes = {n: f.sizes[n][1] for n in lives}
-        for birth, _, _ in lives.values():
-            alive = [n for n, (s, e, _) in lives.items() if s <= birth < e]
+        for alive in _alive(lives):
             if sum(sizes[n] for n in alive) > room:
                 yield Violation(rule, f"{', '.join(alive)} need {sum(sizes[n] for n in alive)} of {room} bytes")
         yield from _addresses(f, lives, sizes, room, unit)
@@ -184,10 +187,26 @@ def _addresses(
             yield Violation("address_alignment", f"{name} lies at {address}: units of {unit}, {room} bytes")
         if buffer.fixed_address is not None and address != buffer.fixed_address:
             yield Violation("address_overlap", f"{name} lies at {address}, not at {buffer.fixed_address}")
-    for a, b in combinations(lives, 2):
-        together = lives[a][0] < lives[b][1] and lives[b][0] < lives[a][1]
-        if together and at.get(a, 0) < at.get(b, 0) + sizes[b] and at.get(b, 0) < at.get(a, 0) + sizes[a]:
+    for (_, _, a), (_, _, b) in _meeting(sorted((birth, death, name) for name, (birth, death, _) in lives.items())):
+        if at.get(a, 0) < at.get(b, 0) + sizes[b] and at.get(b, 0) < at.get(a, 0) + sizes[a]:
             yield Violation("address_overlap", f"{a} and {b} share bytes while both are alive")
+
+
+def _meeting(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
+    """Pairs that meet in time, of spans in order of their starts."""
+    open_: list[_Span] = []
+    for span in spans:
+        open_ = [other for other in open_ if other[1] > span[0]]
+        yield from ((other, span) for other in open_ if span[1] > other[0])
+        open_.append(span)
+
+
+def _alive(lives: dict[str, tuple[int, int, Buffer]]) -> Iterator[list[str]]:
+    """Who is alive each time that another one begins."""
+    alive: list[str] = []
+    for name in sorted(lives, key=lambda n: lives[n][0]):
+        alive = [n for n in alive if lives[n][1] > lives[name][0]] + [name]
+        yield alive
 
 
 _CHECKS = (_resources, _edges, _frame, _bitmaps, _regions, _memories)

@@ -1,0 +1,100 @@
+"""From a plan to a better plan of the same problem, by windows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from solver.index import Index
+from solver.rules.register_regions import uniform_slots
+from solver.solution import BitmapLoad, Options, Solution
+from solver.windows.board import Board, board
+from solver.windows.sweep import Limits, Sweeper
+from solver.windows.timing import Timing, early, in_time
+
+
+@dataclass(frozen=True, slots=True)
+class Improved:
+    """The best plan that has places, and the deterministic time it took."""
+
+    plan: Solution
+    deterministic_time: float
+
+
+def improved(
+    index: Index,
+    plan: Solution,
+    floor: int,
+    options: Options,
+    placed: Callable[[Solution], Solution | None],
+    tell: Callable[[Solution], None] | None,
+    stop: threading.Event | None,
+    *,
+    share: float = 1.0,
+) -> Improved:
+    """Improves a plan until its makespan is `floor`, the limit (a share of that of the options) or a local optimum.
+
+    `placed` gives a plan its places, or None where there is no room for them; `tell` hears of every better plan.
+    """
+    made, frame = board(index, plan), index.hardware.kernel
+    best = plan
+
+    def keep(timing: Timing) -> None:
+        nonlocal best
+        found = placed(_solution(index, made, plan, timing))
+        if found is not None and (found.makespan or 0) < (best.makespan or 0):
+            best = found
+            if tell is not None:
+                tell(best)
+
+    start = _timing(made, plan, frame.first_start_cycles)
+    if start is None:
+        return Improved(plan, 0.0)
+    sweeper = Sweeper(
+        made,
+        frame.first_start_cycles,
+        floor - frame.final_sync_cycles,
+        options,
+        Limits.of(options, stop, share),
+        None if tell is None else keep,
+    )
+    last = sweeper.run(start)
+    if tell is None:
+        keep(last)
+    return Improved(best, sweeper.spent)
+
+
+def _timing(made: Board, plan: Solution, first: int) -> Timing | None:
+    """The plan's own order and modes on the board."""
+    loads = [load.start for load in plan.loads]
+    starts = [*(plan.starts[n] for n in made.names[: len(made.names) - len(loads)]), *loads]
+    ends = [at + ways[0].cycles for at, ways in zip(starts, made.ways, strict=True)]
+    return early(made, in_time(starts, ends), [0] * len(starts), first)
+
+
+def _solution(index: Index, made: Board, plan: Solution, timing: Timing) -> Solution:
+    """The plan with other starts and modes; its places are still to be given."""
+    begin = dict(zip(made.names, timing.starts, strict=True))
+    picked = {n: ways[k].mode for n, ways, k in zip(made.names, made.ways, timing.chosen, strict=True)}
+    loads = [
+        BitmapLoad(load.op, load.bitmap, at, at + load.end - load.start)
+        for load, at in zip(plan.loads, timing.starts[len(made.names) - len(plan.loads) :], strict=True)
+    ]
+    modes = {n: picked[n] for n in index.ops if n in picked}
+    last = max(timing.ends[: len(made.names) - len(plan.loads)], default=index.hardware.kernel.first_start_cycles)
+    return replace(
+        plan,
+        makespan=last + index.hardware.kernel.final_sync_cycles,
+        starts={n: begin[n] for n in modes},
+        modes=modes,
+        loads=tuple(sorted(loads, key=lambda load: load.start)),
+        regions=plan.regions if _rows_stay(index, plan) else {},
+        addresses={},
+    )
+
+
+def _rows_stay(index: Index, plan: Solution) -> bool:
+    """Whether rows are settled by the plan: where they can be counted, they are dealt out afterwards."""
+    rows = [p for p in index.places_in("trf") if p.name in plan.regions]
+    return not uniform_slots(index, rows)

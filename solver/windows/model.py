@@ -1,0 +1,153 @@
+"""One window as a model of its own: its items are free, and the block behind it is to move as early as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ortools.sat.python import cp_model
+
+from models.graph import RESOURCES
+from solver.windows.frame import Frame
+
+Expr = cp_model.LinearExprT
+
+
+@dataclass(slots=True)
+class Window:
+    """Items in positions [low, high) of an order; `shift` (at most 0) is how far the block behind moves."""
+
+    frame: Frame
+    low: int
+    high: int
+    cp: cp_model.CpModel = field(default_factory=cp_model.CpModel)
+    starts: dict[int, cp_model.IntVar] = field(default_factory=dict)
+    ends: dict[int, Expr] = field(default_factory=dict)
+    chosen: dict[int, list[cp_model.IntVar]] = field(default_factory=dict)
+    on: list[list[cp_model.IntervalVar]] = field(default_factory=lambda: [[] for _ in RESOURCES])
+    heads: dict[int, int] = field(default_factory=dict)
+    deadlines: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def items(self) -> tuple[int, ...]:
+        """The items of the window in the order they have."""
+        return self.frame.early.order[self.low : self.high]
+
+    def least_shift(self) -> int:
+        """A bound from every resource alone: it serves its items one after the other; 0 means nothing can be won."""
+        heads, tails = self.frame.resource_heads(self.low), self.frame.resource_tails(self.high)
+        out = heads[0] - self.frame.early.last
+        for resource in range(len(RESOURCES)):
+            mine = [i for i in self.items if all(resource in w.holds for w in self.frame.board.ways[i])]
+            if mine:
+                work = sum(min(w.cycles for w in self.frame.board.ways[i]) for i in mine)
+                start = max(heads[resource], min(self.frame.head(i, self.low) for i in mine))
+                stop = min(tails[resource], max(self.frame.deadline(i, self.high) for i in mine))
+                out = max(out, start + work - stop)
+        return min(out, 0)
+
+
+def build(window: Window, least: int) -> cp_model.IntVar:
+    """Fills the model of a window; returns the variable of the shift, from `least` to 0."""
+    shift = window.cp.new_int_var(least, 0, "shift")
+    heads, tails = window.frame.resource_heads(window.low), window.frame.resource_tails(window.high)
+    for item in window.items:
+        _item(window, item, shift, heads, tails)
+    for item in window.items:
+        for other, lag in window.frame.board.after[item]:
+            if other in window.starts:
+                window.cp.add(window.ends[item] + lag <= window.starts[other])
+    for intervals in window.on:
+        window.cp.add_no_overlap(intervals)
+    _memories(window, shift)
+    window.cp.minimize(shift)
+    return shift
+
+
+def _item(window: Window, item: int, shift: cp_model.IntVar, heads: list[int], tails: list[int]) -> None:
+    frame, cp = window.frame, window.cp
+    ways = frame.board.ways[item]
+    head, deadline = frame.head(item, window.low), frame.deadline(item, window.high)
+    head = max(head, min(max((heads[r] for r in w.holds), default=0) for w in ways))
+    deadline = min(deadline, max(min((tails[r] for r in w.holds), default=frame.early.last) for w in ways))
+    window.heads[item], window.deadlines[item] = head, deadline
+    start = cp.new_int_var(head, max(head, deadline - min(w.cycles for w in ways)), "")
+    window.starts[item] = start
+    cp.add_hint(start, frame.early.starts[item])
+    literals = [cp.new_bool_var("") for _ in ways] if len(ways) > 1 else []
+    if literals:
+        cp.add_exactly_one(literals)
+    size: Expr = sum(w.cycles * lit for w, lit in zip(ways, literals, strict=True)) if literals else ways[0].cycles
+    window.chosen[item], window.ends[item] = literals, start + size
+    cp.add(start + size <= deadline + shift)
+    for k, way in enumerate(ways):
+        end = start + way.cycles
+        for r in way.holds:
+            if not literals:
+                window.on[r].append(cp.new_interval_var(start, way.cycles, end, ""))
+                continue
+            window.on[r].append(cp.new_optional_interval_var(start, way.cycles, end, literals[k], ""))
+            cp.add(start >= heads[r]).only_enforce_if(literals[k])
+            cp.add(end <= tails[r] + shift).only_enforce_if(literals[k])
+        if literals:
+            cp.add_hint(literals[k], k == frame.early.chosen[item])
+
+
+def _memories(window: Window, shift: cp_model.IntVar) -> None:
+    room = window.frame.board.room
+    lives: list[list[tuple[cp_model.IntervalVar, int]]] = [[] for _ in room]
+    opens = min(window.heads.values())
+    closes = max(window.deadlines.values())
+    for place, (first, last, end, start_late, _) in enumerate(window.frame.spans):
+        before = last < window.low
+        if (before and end <= opens) or (first >= window.high and start_late + shift.proto.domain[0] >= closes):
+            continue
+        interval = _life(window, place, opens, shift)
+        for counter, amount in window.frame.board.demands[place]:
+            lives[counter].append((interval, amount))
+    for capacity, mine in zip(room, lives, strict=True):
+        if sum(amount for _, amount in mine) > capacity:
+            window.cp.add_cumulative([i for i, _ in mine], [a for _, a in mine], capacity)
+
+
+def _life(window: Window, place: int, opens: int, shift: cp_model.IntVar) -> cp_model.IntervalVar:
+    """From the first user's start to the last one's end, each before, in or behind the window."""
+    first, last, end, start_late, end_late = window.frame.spans[place]
+    cp, inside = window.cp, [u for u in window.frame.board.users[place] if u in window.starts]
+    birth: Expr = opens
+    if first >= window.high:
+        birth = start_late + shift
+    elif first >= window.low:
+        birth = _least(window, inside)
+    ends: list[Expr] = [window.ends[u] for u in _ending(window, inside)]
+    if last >= window.high:
+        ends.append(end_late + shift)
+    if last < window.low:
+        return cp.new_fixed_size_interval_var(opens, end - opens, "")
+    death = ends[0]
+    if len(ends) > 1:
+        hint = window.frame.early.last if last >= window.high else end
+        death = cp.new_int_var(opens, window.frame.early.last, "")
+        cp.add_hint(death, hint)
+        for some in ends:
+            cp.add(death >= some)
+    size = cp.new_int_var(0, window.frame.early.last - opens, "")
+    return cp.new_interval_var(birth, size, death, "")
+
+
+def _least(window: Window, inside: list[int]) -> Expr:
+    """The start of whichever of the users that none of them precedes starts first."""
+    begin = [u for u in inside if not any(o in inside for o, _ in window.frame.board.before[u])]
+    if len(begin) == 1:
+        return window.starts[begin[0]]
+    birth = window.cp.new_int_var(0, window.frame.early.last, "")
+    window.cp.add_hint(birth, min(window.frame.early.starts[u] for u in begin))
+    for user in begin:
+        window.cp.add(birth <= window.starts[user])
+    return birth
+
+
+def _ending(window: Window, inside: Iterable[int]) -> list[int]:
+    """Users that no other one follows."""
+    inside = list(inside)
+    return [u for u in inside if not any(o in inside for o, _ in window.frame.board.after[u])]
