@@ -19,9 +19,13 @@ from simulator.values import Bits, Raw
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One end of a transfer: cells and values as [rows, elements]; rows are units, or chips for HBM."""
+    """One end of a transfer: cells and values as [rows, elements]; rows are units, or chips for HBM.
+
+    `laid` are the cells as the layout names them; of `cells` only the axes that its data has tell copies apart.
+    """
 
     cells: Identity
+    laid: Identity
     shape: tuple[int, int]
     block: Block | None
     dtype: str
@@ -48,7 +52,7 @@ def dma(run: Run, stage: Stage) -> Moved:
     at = np.broadcast_to(catalogue.find(target.cells), target.shape)
     _check_agreement(run, write, source, catalogue, sizes)
     _deliver(run, write, source, at)
-    return _for_timeline(run, source, target, axes, at)
+    return _for_timeline(run, source, target, at)
 
 
 def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:
@@ -58,21 +62,21 @@ def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:
     swaps = pad_swaps(run, (name, partner))
     if entry is not None:
         element, rows = entry.element, run.layouts.units.groups * run.layouts.size(entry.slice)
-        cells = run.layouts.identity(spatial(entry), (entry.element,), shift, swaps)
-        cells = cells.only(run.carried(entry.tensor) | {a.name for a in swaps.values()})
+        laid = run.layouts.identity(spatial(entry), (entry.element,), shift, swaps)
+        cells = laid.only(run.carried(entry.tensor) | {a.name for a in swaps.values()})
         dtype = entry.dtype
     else:
         tensor = run.bench.plan.kernel.tensors.get(name)
         if tensor is None or name not in run.bench.memories.hbm:
             raise LookupError(f"`{name}` is neither in HBM nor in data memory")
         element, rows = tensor.element, run.layouts.size(tensor.chip)
-        cells = run.layouts.plain_identity((tensor.chip, element), shift, swaps)
+        cells = laid = run.layouts.plain_identity((tensor.chip, element), shift, swaps)
         dtype = tensor.dtype
     shape = (rows, run.layouts.size(element))
     if own is not None and not values:
         cells = _narrowed(run, name, cells, shape)
     block = _values(run, name, entry, shape) if values else None
-    return Side(cells, shape, block, dtype, entry)
+    return Side(cells, laid, shape, block, dtype, entry)
 
 
 def _values(run: Run, name: str, entry: MemoryEntry | None, shape: tuple[int, int]) -> Block:
@@ -84,10 +88,9 @@ def _values(run: Run, name: str, entry: MemoryEntry | None, shape: tuple[int, in
 
 
 def pad_swaps(run: Run, names: tuple[str, str]) -> dict[Mapping, Axis]:
-    """Padded expressions whose padding holds a value that travels: an axis of its own stands for each.
+    """Padded expressions whose padding travels: an axis of its own stands for each.
 
-    The host fills the `#` cells of a tensor that says `pad`, and `#{0}` always; a partner that pads the same
-    expression alike receives them.
+    A partner that pads the same expression alike receives what the host wrote there, poison too.
     """
     found: dict[Mapping, Axis] = {}
     for name in names:
@@ -95,17 +98,13 @@ def pad_swaps(run: Run, names: tuple[str, str]) -> dict[Mapping, Axis]:
         if tensor is None or run.entry(name) is not None:
             continue
         for node in nodes(run.layouts.mapping(tensor.element)):
-            if isinstance(node, Pad) and axis_names(node) and _filled(node, tensor.pad):
+            if isinstance(node, Pad) and axis_names(node) and node.kind != Padding.BOTTOM:
                 found[node] = Axis(f"<{node}>", node.size)
     entries = [run.entry(name) for name in names]
     texts = " ".join(e.slice + e.element + e.cluster for e in entries if e)
     parsed = [run.layouts.mapping(t) for e in entries if e for t in (*spatial(e), e.element)]
     inside = {n for expr in parsed for n in nodes(expr)}
     return {pad: axis for pad, axis in found.items() if not texts or pad in inside}
-
-
-def _filled(node: Pad, pad: str) -> bool:
-    return node.kind == Padding.ZERO or (pad != "poison" and node.kind == Padding.TOP)
 
 
 def _narrowed(run: Run, name: str, cells: Identity, shape: tuple[int, int]) -> Identity:
@@ -170,9 +169,13 @@ def _into_hbm(tensor: HbmTensor, at: NDArray[np.int32], taken: Raw, mask: Bits) 
     tensor.poison[hit] = mask[hit]
 
 
-def _for_timeline(run: Run, source: Side, target: Side, axes: tuple[str, ...], at: NDArray[np.int32]) -> Moved:
-    """HBM positions by DM element: what was looked up for a load; for a store the other way round."""
+def _for_timeline(run: Run, source: Side, target: Side, at: NDArray[np.int32]) -> Moved:
+    """HBM positions by DM element: what was looked up for a load; for a store the other way round.
+
+    Of copies, each goes where its layout says: along an axis that the data lacks every unit writes a place of its own.
+    """
     if source.entry is None or target.entry is not None:
         return Moved(at, source.dtype)
+    axes = tuple(a for a in source.laid.index if a in target.laid.index)
     catalogue = Catalogue.of(target.cells, axes, run.layouts.axes_with(axes), target.shape)
-    return Moved(np.broadcast_to(catalogue.find(source.cells), source.shape), source.dtype)
+    return Moved(np.broadcast_to(catalogue.find(source.laid), source.shape), source.dtype)
