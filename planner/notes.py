@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from models.plan import Decision, Note, Plan, PlannedOp
-from planner import contention
+from planner import contention, double_buffering
 
 DOMINANT_SHARE = 0.5
 """An operation that takes more than this part of the makespan is worth a sentence."""
@@ -17,6 +17,7 @@ def of(plan: Plan) -> tuple[Note, ...]:
         *_overlaps(plan),
         *_staging(plan),
         *contention.notes(plan),
+        *double_buffering.notes(plan),
         *_gains(plan),
         *_illegal(plan),
         *_dominant(plan),
