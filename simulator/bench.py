@@ -45,6 +45,8 @@ class Bench:
     layouts: Layouts
     memories: Memories
     report: Report
+    dead_routers: frozenset[int] = frozenset()
+    """Routers of the switch that neither send nor copy, to see what becomes of a plan."""
 
     @cached_property
     def entries(self) -> dict[str, MemoryEntry]:

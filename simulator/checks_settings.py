@@ -12,8 +12,8 @@ from models.plan import Stage
 from simulator.bench import Run
 from simulator.checks_contexts import bank_run
 from simulator.engines.contraction import time_groups
-from simulator.engines.fetch import read_bytes_of, walk_steps
-from simulator.engines.snoop import custom, expand, regular
+from simulator.engines.fetch import adapted_bits, read_bytes_of, walk_steps
+from simulator.engines.snoop import Wanted, custom, expand, regular
 from simulator.engines.walks import entry_walk, merged, run_elements
 from simulator.facts import Broken, Facts, Place
 from simulator.memories import Walk
@@ -44,32 +44,40 @@ def ring_size_mismatch(facts: Facts) -> Iterator[Broken]:
 
 
 def snoop_bitmap_mismatch(facts: Facts) -> Iterator[Broken]:
-    """The snoop bitmap is the one that the output's cells ask for; what padding listens to does not matter."""
+    """Every output slice listens to the slices that its cells come from; what padding listens to does not matter."""
     for place in _switches(facts):
         slices = place.size(place.stage.slice)
-        own, stated = own_bitmap(place), expand(place.stage.settings["bitmap"], slices)
-        layouts = place.facts.bench.layouts
-        live = layouts.inner(place.stage.slice).kind == 0
-        wrong = np.flatnonzero((own != stated).any(axis=1) & live)
-        if len(wrong):
-            row = int(wrong[0])
-            found, wanted = (np.flatnonzero(bits[row]).tolist() for bits in (stated, own))
-            yield Broken(f"slice {row} listens to other slices than its cells come from", place.op.name, found, wanted)
+        stated = expand(place.stage.settings["bitmap"], slices)
+        custom_one = place.stage.settings["config"]["kind"] == "CustomBroadcast"
+        router, wanted = _custom_flaw(place, stated) if custom_one else _regular_flaw(place, stated)
+        if router is not None:
+            message = f"slice {router} listens to other slices than its cells come from"
+            yield Broken(message, place.op.name, np.flatnonzero(stated[router]).tolist(), wanted)
+
+
+def _custom_flaw(place: Place, stated: Bits) -> tuple[int | None, list[int]]:
+    wanted = _wanted(place)
+    router = wanted.flaw(stated)
+    return router, [] if router is None else wanted.sources(router)
+
+
+def _regular_flaw(place: Place, stated: Bits) -> tuple[int | None, list[int]]:
+    own = regular(place.stage.settings["config"], len(stated))
+    live = np.asarray(place.facts.bench.layouts.inner(place.stage.slice).kind == 0).reshape(-1)
+    wrong = np.flatnonzero((own != stated).any(axis=1) & live)
+    return (None, []) if len(wrong) == 0 else (int(wrong[0]), np.flatnonzero(own[wrong[0]]).tolist())
 
 
 def _switches(facts: Facts) -> Iterator[Place]:
     return (p for p in facts.places if p.stage.step == "switch" and p.before is not None)
 
 
-def own_bitmap(place: Place) -> Bits:
-    """The bitmap by enumeration."""
-    config, before = place.stage.settings["config"], place.before
+def _wanted(place: Place) -> Wanted:
+    """What a custom configuration's bitmap is to bring about, by enumeration."""
+    before = place.before
     assert before is not None
-    slices = place.size(before.slice)
-    if config["kind"] != "CustomBroadcast":
-        return regular(config, slices)
-    layouts = place.facts.bench.layouts
-    return custom(layouts, (before.slice, before.time), (place.stage.slice, place.stage.time))
+    after = (place.stage.slice, place.stage.time)
+    return custom(place.facts.bench.layouts, (before.slice, before.time), after)
 
 
 def ring_of(place: Place) -> int:
@@ -79,11 +87,7 @@ def ring_of(place: Place) -> int:
         return 1
     if config["kind"] != "CustomBroadcast":
         return int(config["slice1"]) * int(config["slice0"])
-    router, source = np.nonzero(own_bitmap(place))
-    ring = 1
-    while (router // ring != source // ring).any():
-        ring *= 2
-    return ring
+    return _wanted(place).ring()
 
 
 def _fetch(place: Place) -> Derived:
@@ -93,7 +97,10 @@ def _fetch(place: Place) -> Derived:
     if entry is None:
         return
     bits = DTYPES[entry.dtype].bits
-    own = read_bytes_of(place.facts.plan.hardware, (*time, *packet), walk_steps(packet), bits, main=place.main)
+    bits_out = adapted_bits(entry.dtype, place.stages)
+    own = read_bytes_of(
+        place.facts.plan.hardware, (*time, *packet), walk_steps(packet), bits, main=place.main, bits_out=bits_out
+    )
     yield "read_bytes", own
     yield "reads_per_packet", max(1, walk_steps(packet) * bits // 8 // own)
     yield "bank_run", bank_run(place.stage, own, entry.dtype, place.facts.plan.hardware)
@@ -106,12 +113,14 @@ def _texts(walk: Walk) -> list[str]:
 
 def _switch(place: Place) -> Derived:
     assert place.before is not None
-    flits = _flits(place, place.before)
+    flits, ring = _flits(place, place.before), ring_of(place)
     yield "flits_per_packet", flits
-    config = place.stage.settings["config"]
-    if config["kind"] not in ("CustomBroadcast", "Forwarding"):
-        yield "cycles", ring_of(place) * place.size(place.before.time) * flits
-        yield "slice2", place.size(place.before.slice) // ring_of(place)
+    yield "slice2", place.size(place.before.slice) // ring
+    defined = ring * place.size(place.before.time) * flits
+    partial = place.stage.settings["config"]["kind"] == "CustomBroadcast" and _wanted(place).leaves_padding
+    documented = ring * place.size(place.stage.time) * flits
+    # the documented number of a partial extraction counts extracted steps too; the slots that pass are the defined ones
+    yield "cycles", documented if partial and place.stage.settings.get("cycles") == documented else defined
 
 
 def _flits(place: Place, stage: Stage) -> int:

@@ -6,6 +6,8 @@ cell or padding physically stands has broken its engine's rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ from models.plan import Stage
 from simulator.bench import Run, spatial
 from simulator.layouts import Identity, Ints
 from simulator.streams import Flow
+
+Explain = Callable[[Identity, Identity, int], tuple[str, str] | None]
+"""Names the rule that a claim breaks at a unit, and how, from what stands there and what is claimed."""
 
 RULE_OF_STEP = {
     "fetch": "fetch_not_addressable",
@@ -31,13 +36,13 @@ RULE_OF_STEP = {
 """The engine's own rule for a wrong layout; other steps say claim_mismatch."""
 
 
-def confirmed(run: Run, stage: Stage, flow: Flow, rule: str = "") -> Flow:
-    """Checks a stage's claim and gives the flow with the claimed cells; `rule` in place of the step's own."""
+def confirmed(run: Run, stage: Stage, flow: Flow, explain: Explain | None = None) -> Flow:
+    """Checks a stage's claim and gives the flow with the claimed cells; `explain` may know more of what is wrong."""
     time, packet = run.layouts.size(stage.time), run.layouts.size(stage.packet)
     if not _sizes_agree(run, stage, flow, time, packet):
         return flow
     claimed = run.layouts.identity(spatial(stage), (stage.time, stage.packet)).only(flow.cells.index)
-    compare(run, stage.step, flow.cells, claimed, rule)
+    compare(run, stage.step, flow.cells, claimed, explain)
     return Flow(flow.dtype, flow.raw, flow.poison, claimed, flow.steps)
 
 
@@ -69,13 +74,15 @@ def _size_rule(step: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> st
     return RULE_OF_STEP.get(step, "claim_mismatch")
 
 
-def compare(run: Run, step: str, physical: Identity, claimed: Identity, rule: str = "") -> bool:
+def compare(run: Run, step: str, physical: Identity, claimed: Identity, explain: Explain | None = None) -> bool:
     """Reports a live claim that another cell or padding physically stands at; gives whether all agree."""
     wrong = mismatches(physical, claimed)
     if wrong is None:
         return True
-    rule = rule or RULE_OF_STEP.get(step, "claim_mismatch")
-    run.fail(rule, f"`{step}` claims a live cell where another stands", _cell(physical, wrong), _cell(claimed, wrong))
+    known = explain(physical, claimed, wrong[0]) if explain is not None else None
+    rule, why = known or (RULE_OF_STEP.get(step, "claim_mismatch"), "")
+    message = f"`{step}` claims a live cell where another stands" + (f": {why}" if why else "")
+    run.fail(rule, message, _cell(physical, wrong), _cell(claimed, wrong))
     return False
 
 

@@ -129,7 +129,8 @@ def _scaled_queue(requests: Pieces, hardware: Hardware) -> int:
         return queue_tenths(requests, hardware)
     units = np.unique(requests.unit)
     packets = Pieces(units, np.arange(len(units)) * dma.packet_bytes, np.full(len(units), dma.packet_bytes))
-    return queue_tenths(cut(packets, dma.access_bytes), hardware) * most // dma.packet_bytes
+    whole = queue_tenths(cut(packets, dma.access_bytes), hardware) * most
+    return (whole + dma.packet_bytes // 2) // dma.packet_bytes
 
 
 def _shares_bytes(requests: Pieces) -> bool:

@@ -54,8 +54,10 @@ class Routing:
     def straight(self, bit: int) -> bool:
         """Whether a slice and its sources agree in this bit of the slice number."""
         source = self.sources[bit]
-        if source >= 0 or bit in self.own:
-            return source in (bit, NEW, PADDED)
+        if bit in self.own:
+            return True  # of copies, the one in the slice's own place is taken
+        if source >= 0:
+            return source == bit
         return source == PADDED and not self._fed(bit)
 
     def _fed(self, bit: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from models.cells import LIVE, Cells, tensor_cells
 from models.mapping import Axis, Mapping, pair
 from simulator.layouts import Layouts
 from simulator.values import Bits
+
+Ints = NDArray[np.int64]
+_PADDING = -1
 
 
 def expand(bitmap: dict[str, Any], slices: int) -> Bits:
@@ -27,11 +31,10 @@ def expand(bitmap: dict[str, Any], slices: int) -> Bits:
 
 def regular(config: dict[str, Any], slices: int) -> Bits:
     """The bitmap of a regular configuration, from the table's notation with an axis of its own per slot."""
-    kind = config["kind"]
     slice1, slice0 = int(config.get("slice1") or 1), int(config.get("slice0") or 1)
     s2, s1, s0 = Axis("S2", slices // (slice1 * slice0)), Axis("S1", slice1), Axis("S0", slice0)
     x, y = Axis("X", slice1), Axis("Y", slice0)
-    out: dict[str, tuple[Mapping, Mapping]] = {
+    made: dict[str, tuple[Mapping, Mapping]] = {
         "Forwarding": (pair(s2, s1, s0), pair()),
         "Broadcast01": (pair(s2, x, y), pair(s1, s0)),
         "Broadcast1": (pair(s2, x, s0), s1),
@@ -39,39 +42,105 @@ def regular(config: dict[str, Any], slices: int) -> Bits:
         "InterTranspose": (pair(s2, x, s0), s1),
         "TransposedBroadcast1": (pair(s2, y, s1), s0),
     }
-    where, moved = out[kind]
-    return _listens(_enumerated(pair(s2, s1, s0)), _enumerated(where, moved), ("S2", "S1", "S0"), slices)
-
-
-def custom(layouts: Layouts, before: tuple[str, str], after: tuple[str, str]) -> Bits:
-    """The bitmap of CustomBroadcast, from (Slice, Time) before and after."""
-    source = _enumerated(layouts.mapping(before[0]), layouts.mapping(before[1]))
-    wanted = _enumerated(layouts.mapping(after[0]), layouts.mapping(after[1]))
-    axes = tuple(sorted(source.index))
-    return _listens(source, wanted, axes, layouts.size(before[0]))
-
-
-def _enumerated(where: Mapping, moved: Mapping | None = None) -> Cells:
-    moved = moved or pair()
-    at = np.arange(where.size, dtype=np.int64)[:, None]
-    return tensor_cells([(where, at), (moved, np.arange(moved.size, dtype=np.int64)[None, :])])
-
-
-def _listens(source: Cells, wanted: Cells, axes: tuple[str, ...], slices: int) -> Bits:
-    """Which input slice holds the cell of each output position; the first one, where several hold it."""
-    tops = {a: 1 + max(int(np.max(c.index[a])) for c in (source, wanted) if a in c.index) for a in axes}
-    table = np.full(int(np.prod([tops[a] for a in axes], dtype=np.int64)), -1, dtype=np.int64)
-    live = source.kind == LIVE
-    table[_numbers(source, axes, tops)[live][::-1]] = np.argwhere(live)[::-1, 0]
-    router = np.broadcast_to(np.arange(wanted.kind.shape[0])[:, None], wanted.kind.shape)
-    found = np.where(wanted.kind == LIVE, table[_numbers(wanted, axes, tops)], -1)
+    where, moved = made[config["kind"]]
+    held = _enumerated(pair(s2, s1, s0), pair(), 1)
+    needed = _enumerated(where, moved, moved.size)
+    sizes = {"S2": s2.size, "S1": slice1, "S0": slice0}
+    source = np.empty(slices, dtype=np.int64)
+    source[_numbers(held, sizes)[:, 0]] = np.arange(slices)
     out = np.zeros((slices, slices), dtype=np.bool_)
-    out[router[found >= 0], found[found >= 0]] = True
+    out[np.arange(slices)[:, None], source[_numbers(needed, sizes)]] = True
     return out
 
 
-def _numbers(found: Cells, axes: tuple[str, ...], tops: dict[str, int]) -> NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a custom bitmap is to bring about, by the cells of the first input step; numbers below 0 are padding.
+
+    `held` [input slices]: the cell that each holds. `needed` [output slices, packets per step]: the cells that each is
+    to get. `live` [output slices]: whether Slice alone puts anything there.
+    """
+
+    held: Ints
+    needed: Ints
+    live: Bits
+
+    @property
+    def leaves_padding(self) -> bool:
+        """Whether some input slices hold padding and more than one packet goes where a step came: a digit may travel
+        without its padding (partial extraction).
+        """
+        return self.needed.shape[1] > 1 and bool((self.held == _PADDING).any())
+
+    def flaw(self, hears: Bits) -> int | None:
+        """The first output slice that listens to another set of slices than one that brings just what it needs.
+
+        Of copies any will do: every packet comes from one slice that holds its cell, and no slice is heard in vain.
+        """
+        nobody = np.iinfo(np.int64).max
+        heard = np.sort(np.where(hears, self.held[None, :], nobody), axis=1)
+        needed = np.sort(self.needed, axis=1)
+        count = needed.shape[1]
+        wrong = (heard[:, :count] != needed).any(axis=1) | (heard[:, count:] != nobody).any(axis=1)
+        rows = np.flatnonzero(wrong & self.live)
+        return int(rows[0]) if len(rows) else None
+
+    def sources(self, router: int) -> list[int]:
+        """Slices that would do for an output slice: for each packet the holder that is nearest in the ring's cuts."""
+        near = np.where(self.held[None, :] == self.needed[router][:, None], _apart(router, len(self.held)), _FAR)
+        return sorted({int(at) for at, row in zip(near.argmin(axis=1), near, strict=True) if row.min() < _FAR})
+
+    def ring(self) -> int:
+        """The smallest power of two such that every live output slice finds its packets in its own block."""
+        out = 1
+        slices = len(self.held)
+        for router in np.flatnonzero(self.live):
+            cells, counts = np.unique(self.needed[router], return_counts=True)
+            near = np.where(self.held[None, :] == cells[:, None], _apart(int(router), slices), _FAR)
+            near.sort(axis=1)
+            farthest = near[np.arange(len(cells)), np.minimum(counts, slices) - 1]
+            reachable = farthest[farthest < _FAR]
+            out = max(out, 1 << int(reachable.max(initial=0)).bit_length())
+        return out
+
+
+_FAR = 1 << 30
+
+
+def _apart(router: int, slices: int) -> Ints:
+    """By which bits of the slice number every slice differs from one."""
+    return np.arange(slices, dtype=np.int64) ^ router
+
+
+def custom(layouts: Layouts, before: tuple[str, str], after: tuple[str, str]) -> Wanted:
+    """What a custom configuration's bitmap is to bring about, from (Slice, Time) before and after.
+
+    Time is carried through, so that the first input step tells what every step needs: digits add up, and a cell that is
+    live at any step is live at the first.
+
+    Raises:
+        ValueError: the output has no whole number of packets per input step.
+
+    """
+    slice_, time = (layouts.mapping(t) for t in before)
+    out_slice, out_time = (layouts.mapping(t) for t in after)
+    packets, rest = divmod(out_time.size, time.size)
+    if rest:
+        raise ValueError(f"{out_time.size} output steps are no multiple of {time.size} input steps")
+    source, wanted = _enumerated(slice_, time, 1), _enumerated(out_slice, out_time, packets)
+    sizes = {a: 1 + max(int(np.max(c.index[a])) for c in (source, wanted) if a in c.index) for a in source.index}
+    held, needed = (np.where(c.kind == LIVE, _numbers(c, sizes), _PADDING) for c in (source, wanted))
+    return Wanted(held[:, 0], needed, np.asarray(layouts.inner(after[0]).kind == LIVE).reshape(-1))
+
+
+def _enumerated(where: Mapping, time: Mapping, steps: int) -> Cells:
+    """Cells of every slice at the first steps of Time."""
+    at = np.arange(where.size, dtype=np.int64)[:, None]
+    return tensor_cells([(where, at), (time, np.arange(steps, dtype=np.int64)[None, :])])
+
+
+def _numbers(found: Cells, sizes: dict[str, int]) -> Ints:
     out = np.zeros(found.kind.shape, dtype=np.int64)
-    for axis in axes:
-        out = out * tops[axis] + found.index.get(axis, np.int64(0))
+    for axis, size in sorted(sizes.items()):
+        out = out * size + found.index.get(axis, np.int64(0))
     return out

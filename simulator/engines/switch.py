@@ -1,4 +1,4 @@
-"""Switch: a ring of routers, each copying the slots that its snoop bitmap names (domain: end of section 5)."""
+"""Switch: packets go round the ring; what leaves a slice is what its router copied, in the order of copying."""
 
 from __future__ import annotations
 
@@ -7,125 +7,99 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.cells import LIVE
 from models.dtypes import DTYPES
 from models.plan import Stage
 from simulator.bench import Run
+from simulator.engines.ring import NOTHING, ROOM, Copies, Ints, Turn, copied, most_held, turn_of, turns_taken
 from simulator.engines.snoop import expand
-from simulator.layouts import Identity
+from simulator.layouts import Identity, numbered
 from simulator.streams import Flow
-from simulator.values import Bits
 
-Copies = NDArray[np.int64]
+TRAVELLING_BITS = {"i5": 4, "i9": 8}
+"""Zero points are subtracted on the way to the multipliers; until then such elements are as wide as in memory."""
 
 
 def switch(run: Run, stage: Stage, flow: Flow) -> Flow:
     """Passes every input step around the ring; what leaves is what the routers copied, in that order."""
-    config = stage.settings["config"]
-    slices = run.layouts.size(stage.slice)
-    ring = int(stage.settings["ring_size"])
-    hears = expand(stage.settings["bitmap"], slices)
-    steps = ring_steps(run, flow, ring)
+    config, ring = stage.settings["config"], int(stage.settings["ring_size"])
     if config["kind"] == "Forwarding":
         return flow.moved(lambda part: part, 0)
-    sources = heard(hears, ring)
-    if config["kind"] == "InterTranspose":
-        return _own_steps_only(flow, sources, config, steps)
-    return _copied(flow, sources, *_grouping(config), steps)
+    slices = run.layouts.size(stage.slice)
+    turn = turn_of(config, ring)
+    if flow.time % turn.steps or flow.raw.shape[0] % slices:
+        raise ValueError(f"a turn of {turn.steps} steps does not divide a Time of {flow.time} steps")
+    copies = copied(turn, expand(stage.settings["bitmap"], slices), ring, run.bench.dead_routers)
+    turns = turns_taken(config, slices, flow.time // turn.steps)
+    return _emitted(flow, turn, copies, turns, ring_steps(run, flow, turn, ring))
 
 
-def ring_steps(run: Run, flow: Flow, ring: int) -> int:
-    """Cycles in a pass: ring size x (Time x flits + the pass's extra steps)."""
+def ring_steps(run: Run, flow: Flow, turn: Turn, ring: int) -> int:
+    """Cycles in a pass: every slot that passes takes its flits; beside that the pass's extra steps."""
     hardware = run.bench.plan.hardware
-    flits = -(-DTYPES[flow.dtype].size_bytes(flow.packet) // hardware.geometry.flit_bytes)
-    tenths = ring * (flow.time * flits + hardware.switch.pass_extra_steps) * hardware.switch.ring_tenths_per_flit
+    bits = TRAVELLING_BITS.get(flow.dtype, DTYPES[flow.dtype].bits)
+    flits = -(-flow.packet * bits // (8 * hardware.geometry.flit_bytes))
+    slots = flow.time // turn.steps * turn.slots
+    tenths = (slots * flits + ring * hardware.switch.pass_extra_steps) * hardware.switch.ring_tenths_per_flit
     return (tenths + 9) // 10
 
 
-def heard(hears: Bits, ring: int) -> Copies:
-    """What every router copies in one turn of its own sub-ring: [slices, copies] sources, -1 after the last.
-
-    A slot passes in ascending source order; a router that does not listen lets it go by, and a slot of another
-    sub-ring never comes by at all.
-    """
-    slices = hears.shape[0]
-    copied = hears.sum(axis=1)
-    out = np.full((slices, max(1, int(copied.max()))), -1, dtype=np.int64)
-    held = np.zeros(slices, dtype=np.int64)
-    routers = np.arange(slices)
-    for slot in range(ring):
-        source = routers // ring * ring + slot
-        copies = (source < slices) & hears[routers, np.minimum(source, slices - 1)]
-        who = routers[copies]
-        out[who, held[who]] = source[who]
-        held[who] += 1
-    return out
-
-
-def _grouping(config: dict[str, Any]) -> tuple[int, int]:
-    """Steps and slots that pass together: Broadcast01 alone sends slice0 slots for each of time0 steps in turn."""
-    if config["kind"] != "Broadcast01":
-        return 1, 1
-    return int(config["time0"]), int(config["slice0"])
-
-
-def _copied(flow: Flow, sources: Copies, time0: int, slice0: int, steps: int) -> Flow:
-    """Output Time in the order of the copies: [time1, slice1, time0, slice0] for a group of time0 steps."""
-    slices, copies = sources.shape
-    groups = flow.raw.shape[0] // slices
-    outer = flow.time // time0
+def _emitted(flow: Flow, turn: Turn, copies: Copies, turns: Ints, steps: int) -> Flow:
+    """Output Time: turn by turn what a router copied."""
+    slices, most = copies.source.shape
+    source = np.maximum(copies.source, 0)[:, None, :]
+    step = turns[:, :, None] * turn.steps + np.maximum(copies.step, 0)[:, None, :]
+    alike = bool((step == step[:1]).all())
 
     def move(part: NDArray[Any]) -> NDArray[Any]:
         if part.shape[0] == 1 and part.shape[1] == 1:
             return part
-        packet = part.shape[2]
-        whole = np.broadcast_to(part, (groups * slices if part.shape[0] > 1 else slices, flow.time, packet))
-        ringed = whole.reshape(-1, slices, outer, time0, packet)
-        taken = ringed[:, np.maximum(sources, 0)]  # [groups, slices, copies, time1, time0, packet]
-        split = taken.reshape(-1, slices, copies // slice0, slice0, outer, time0, packet)
-        ordered = split.transpose(0, 1, 4, 2, 5, 3, 6)
-        out = ordered.reshape(-1, flow.time * copies, packet)
-        return out[:1] if part.shape[0] == 1 else out  # what no unit tells apart stays so
+        if part.shape[0] == 1 and alike:
+            return part[:, step[0].ravel()]  # what no unit tells apart stays so
+        whole = np.broadcast_to(part, (flow.raw.shape[0], flow.time, part.shape[2]))
+        taken = whole.reshape(-1, slices, flow.time, part.shape[2])[:, source, step]
+        return taken.reshape(flow.raw.shape[0], -1, part.shape[2])
 
-    return _with_silence(flow, flow.moved(move, steps), sources, time0, slice0)
+    silent = np.broadcast_to(copies.source[:, None, :] == NOTHING, (slices, turns.shape[1], most))
+    return _with_silence(flow.moved(move, steps), silent.reshape(slices, -1))
 
 
-def _with_silence(before: Flow, after: Flow, sources: Copies, time0: int, slice0: int) -> Flow:
-    """Routers that heard fewer slots than others hold nothing there."""
-    silent = sources < 0
+def _with_silence(flow: Flow, silent: NDArray[np.bool_]) -> Flow:
+    """Where a router has copied fewer packets than others, nothing comes."""
     if not silent.any():
-        return after
-    slices, copies = sources.shape
-    outer = before.time // time0
-    mask = silent.reshape(slices, 1, copies // slice0, 1, slice0)
-    mask = np.broadcast_to(mask, (slices, outer, copies // slice0, time0, slice0)).reshape(slices, -1)
-    groups = before.raw.shape[0] // slices
-    mask = np.tile(mask, (groups, 1))[:, :, None]
-    poison = np.broadcast_to(mask, after.raw.shape)
-    if after.poison is not None:
-        poison = poison | after.poison
-    kind = np.where(mask, np.int8(1), after.cells.kind)
-    return Flow(after.dtype, after.raw, poison.copy(), Identity(kind, after.cells.index), after.steps)
+        return flow
+    mask = np.tile(silent, (flow.raw.shape[0] // len(silent), 1))[:, :, None]
+    poison = np.broadcast_to(mask, flow.raw.shape)
+    if flow.poison is not None:
+        poison = poison | flow.poison
+    kind = np.where(mask, np.int8(1), flow.cells.kind)
+    return Flow(flow.dtype, flow.raw, poison.copy(), Identity(kind, flow.cells.index), flow.steps)
 
 
-def _own_steps_only(flow: Flow, sources: Copies, config: dict[str, Any], steps: int) -> Flow:
-    """InterTranspose: a router copies only at the steps whose time1 is its own position in the ring."""
-    slices, copies = sources.shape
-    slice1, slice0, time0 = int(config["slice1"]), int(config["slice0"]), int(config["time0"])
-    own = np.arange(slices) // slice0 % slice1
-    time2 = flow.time // (slice1 * time0)
-    groups = flow.raw.shape[0] // slices
+def order_fault(run: Run, physical: Identity, claimed: Identity, unit: int, packets: int) -> tuple[str, str] | None:
+    """Which rule of a custom configuration an output's order breaks in a unit, and in what way.
 
-    def move(part: NDArray[Any]) -> NDArray[Any]:
-        if part.shape[0] == 1 and part.shape[1] == 1:
-            return part
-        packet = part.shape[2]
-        whole = np.broadcast_to(part, (groups * slices if part.shape[0] > 1 else slices, flow.time, packet))
-        ringed = whole.reshape(-1, slices, time2, slice1, time0, packet)
-        taken = ringed[:, np.maximum(sources, 0), :, own[:, None]]  # [slices, copies, groups, time2, time0, packet]
-        out = taken.transpose(2, 0, 3, 4, 1, 5).reshape(-1, time2 * time0 * copies, packet)
-        return np.ascontiguousarray(out)
+    A router that would emit its copies in the claimed order has to hold some back. Held across input steps, what moves
+    does not stand innermost; held within one, its order is another than in Slice. None where the claim is no order of
+    what was copied; `packets` are copied per input step.
+    """
+    axes = tuple(sorted(physical.index))
+    sizes = run.layouts.axes_with(axes)
+    came, wanted = (_cells_in_time(side, axes, sizes, unit) for side in (physical, claimed))
+    places = {int(cell): at for at, cell in reversed(list(enumerate(came))) if cell >= 0}
+    if any(int(cell) not in places for cell in wanted if cell >= 0):
+        return None
+    arrivals = np.array([places[int(cell)] for cell in wanted if cell >= 0], dtype=np.int64)
+    held = most_held(arrivals)
+    if held <= ROOM:
+        return None
+    across = bool((np.diff(arrivals // packets) < 0).any())
+    rule = "moved_not_innermost" if across else "moved_order_not_preserved"
+    return rule, f"in this order a router would have to hold {held} packets, it has room for {ROOM}"
 
-    after = flow.moved(move, steps)
-    if (sources >= 0).all():
-        return after
-    return _with_silence(Flow(flow.dtype, flow.raw[:, : time2 * time0], None, flow.cells), after, sources, 1, 1)
+
+def _cells_in_time(side: Identity, axes: tuple[str, ...], sizes: dict[str, int], unit: int) -> Ints:
+    """The number of the first cell of every packet of a unit; NOTHING for padding."""
+    numbers = numbered(side, axes, sizes).astype(np.int64)
+    cells = np.where(side.kind == LIVE, numbers, NOTHING)
+    return np.asarray(cells[min(unit, cells.shape[0] - 1), :, 0])
