@@ -18,6 +18,7 @@ def of(plan: Plan) -> tuple[Note, ...]:
         *_staging(plan),
         *contention.notes(plan),
         *double_buffering.notes(plan),
+        *_short(plan),
         *_gains(plan),
         *_illegal(plan),
         *_dominant(plan),
@@ -84,6 +85,15 @@ def _gains(plan: Plan) -> Iterator[Note]:
                 cost = f"{other.makespan_cycles:,} cycles, {lost:,} more ({other.status})"
                 text = f"{op}.{field} = {other.value} would take {cost}"
                 yield Note(topic="choice", text=text, cycles=lost)
+
+
+def _short(plan: Plan) -> Iterator[Note]:
+    """Register stores in the short form; no difference from the pipeline is published."""
+    for op, field, decision in _choices(plan):
+        if field == "via" and decision.chosen == "short":
+            others = [a.makespan_cycles for a in decision.alternatives if a.value == "pipeline"]
+            tie = ", on a tie with the pipeline" if plan.makespan_cycles in others else ""
+            yield Note(topic="short", text=f"{op} goes straight from DM into the registers, the short form{tie}")
 
 
 def _illegal(plan: Plan) -> Iterator[Note]:
