@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterator
 from simulator import (
     checks_banks,
     checks_contexts,
+    checks_contraction,
+    checks_dma,
     checks_engines,
+    checks_fetch,
     checks_hazards,
     checks_memory,
     checks_plan,
+    checks_reduce,
     checks_settings,
+    checks_stores,
+    checks_switch,
+    checks_switch_custom,
     checks_times,
+    checks_transpose,
+    checks_vector,
 )
 from simulator.bench import UNFIT, Bench
 from simulator.facts import Broken, Facts
@@ -32,6 +41,15 @@ CHECKS: dict[str, Check] = {
     **checks_banks.CHECKS,
     **checks_settings.CHECKS,
     **checks_engines.CHECKS,
+    **checks_fetch.CHECKS,
+    **checks_switch.CHECKS,
+    **checks_switch_custom.CHECKS,
+    **checks_stores.CHECKS,
+    **checks_contraction.CHECKS,
+    **checks_vector.CHECKS,
+    **checks_reduce.CHECKS,
+    **checks_transpose.CHECKS,
+    **checks_dma.CHECKS,
 }
 """One check per rule id; several rules may come out of one look at the plan."""
 

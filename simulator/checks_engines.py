@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from models.dtypes import DTYPES
 from simulator.bench import Run
-from simulator.engines.walks import entry_walk, merged
 from simulator.facts import Broken, Facts, Place
 from simulator.values import integer_range
 
@@ -39,7 +37,6 @@ _ZERO_POINTS = {("i4", "i5"), ("i8", "i9")}
 _CASTS = {
     ("i32", "i4"), ("i32", "i8"), ("i32", "i16"), ("f32", "f8e5m2"), ("f32", "f8e4m3"), ("f32", "bf16"),
 }  # fmt: skip
-_FAMILY = {"i4": "i5", "i5": "i5", "i8": "i9", "i9": "i9", "f8e4m3": "f8e4m3", "f8e5m2": "f8e5m2", "bf16": "bf16"}
 _TRIMS = (8, 16, 24, 32)
 
 Found = Iterator[Broken]
@@ -112,54 +109,6 @@ def cluster_count(facts: Facts) -> Found:
             yield Broken(f"`{place.stage.step}` has too many clusters", place.op.name, size, f"at most {most}")
 
 
-def _walks(facts: Facts) -> Iterator[tuple[Place, list[tuple[int, int]]]]:
-    for place in _at(facts, "fetch", "commit"):
-        settings = place.stage.settings
-        yield place, merged((*entry_walk(settings, "time"), *entry_walk(settings, "packet")))
-
-
-def sequencer_entries(facts: Facts) -> Found:
-    """Entries of an access."""
-    most = facts.plan.hardware.sequencer.entries
-    for place, entries in _walks(facts):
-        if len(entries) > most:
-            yield Broken(
-                f"`{place.stage.step}` needs too many sequencer entries", place.op.name, len(entries), f"at most {most}"
-            )
-
-
-def innermost_stride(facts: Facts) -> Found:
-    """Neighbouring elements of a packet lie side by side, or are one element repeated."""
-    for place in _at(facts, "fetch", "commit"):
-        packet = [entry for entry in entry_walk(place.stage.settings, "packet") if entry[0] > 1]
-        if packet and packet[-1][1] not in (0, 1):
-            yield Broken(
-                f"the innermost stride of `{place.stage.step}` is neither 0 nor 1",
-                place.op.name,
-                packet[-1][1],
-                "0 or 1",
-            )
-
-
-def packet_alignment(facts: Facts) -> Found:
-    """Packets that enter Switch or Collect."""
-    unit = facts.plan.hardware.fetch.packet_alignment_bytes
-    for place in _at(facts, "switch", "collect"):
-        if place.before is not None and place.before.step != "switch":
-            bits = _travelling_bits(place.before.dtype) * place.size(place.before.packet)
-            if bits % (8 * unit):
-                yield Broken(
-                    f"the packet is no multiple of {unit} bytes",
-                    place.op.name,
-                    f"{bits / 8} bytes",
-                    f"a multiple of {unit}",
-                )
-
-
-def _travelling_bits(dtype: str) -> int:
-    return {"i5": 4, "i9": 8}.get(dtype, DTYPES[dtype].bits)
-
-
 def _types(step: str, legal: set[tuple[str, str]], *, same: bool) -> Callable[[Facts], Found]:
     def check(facts: Facts) -> Found:
         """Source and target types of a conversion."""
@@ -182,39 +131,6 @@ def zero_point_range(facts: Facts) -> Found:
             point = int(place.stage.settings["zero_point"])
             if not low <= point <= high:
                 yield Broken("the zero point is no value of the source type", place.op.name, point, f"{low} to {high}")
-
-
-def _stored(step: str, rule_types: tuple[str, ...]) -> Callable[[Facts], Found]:
-    def check(facts: Facts) -> Found:
-        """Types that a register file holds."""
-        for place in _at(facts, step):
-            if place.stage.dtype not in rule_types:
-                yield Broken(
-                    f"`{step}` stores no {place.stage.dtype}", place.op.name, place.stage.dtype, ", ".join(rule_types)
-                )
-
-    return check
-
-
-def multiplier_operands(facts: Facts) -> Found:
-    """Stream and TRF tensor are of one family."""
-    for place in _at(facts, "contract_outer"):
-        entry = Run(facts.bench, place.op).entry(str(place.stage.settings["with"]))
-        if entry is None or place.before is None:
-            continue
-        stream, weights = place.before.dtype, entry.dtype
-        if _FAMILY.get(stream) is None or _FAMILY.get(stream) != _FAMILY.get(weights):
-            yield Broken("these types do not multiply", place.op.name, f"{stream} x {weights}", "one family")
-
-
-def contract_packet_flits(facts: Facts) -> Found:
-    """One flit or two."""
-    most, flit = facts.plan.hardware.contraction.max_packet_flits, facts.plan.hardware.geometry.flit_bytes
-    for place in _at(facts, "contract_outer"):
-        if place.before is not None:
-            flits = place.size(place.stage.packet) * _travelling_bits(place.before.dtype) / (8 * flit)
-            if flits not in range(1, most + 1):
-                yield Broken("the packet has no whole flit or too many", place.op.name, flits, f"1 to {most}")
 
 
 def slot_capacity(facts: Facts) -> Found:
@@ -267,21 +183,6 @@ def relu_needs_cast(facts: Facts) -> Found:
             yield Broken("ReLU without a commit cast", place.op.name, "relu", "cast: bf16")
 
 
-def commit_stride(facts: Facts) -> Found:
-    """Destinations are 8 bytes apart."""
-    unit = facts.plan.hardware.dm.alignment_bytes
-    for place in _at(facts, "commit"):
-        bits = DTYPES[place.stage.dtype].bits
-        for size, stride in entry_walk(place.stage.settings, "time"):
-            if size > 1 and stride * bits % (8 * unit):
-                yield Broken(
-                    f"a stride is no multiple of {unit} bytes",
-                    place.op.name,
-                    f"{stride * bits / 8} bytes",
-                    f"a multiple of {unit}",
-                )
-
-
 CHECKS: dict[str, Callable[[Facts], Found]] = {
     "illegal_next_step": illegal_next_step,
     "pass_without_store": pass_without_store,
@@ -289,22 +190,14 @@ CHECKS: dict[str, Callable[[Facts], Found]] = {
     "sub_commit_cast": sub_commit_cast,
     "slice_count": slice_count,
     "cluster_count": cluster_count,
-    "sequencer_entries": sequencer_entries,
-    "innermost_stride": innermost_stride,
-    "packet_alignment": packet_alignment,
     "fetch_cast_types": _types("fetch_cast", _FETCH_CASTS, same=True),
     "fetch_table_types": _types("fetch_table_lookup", _TABLES, same=False),
     "zero_point_types": _types("fetch_zero_point_sub", _ZERO_POINTS, same=False),
     "zero_point_range": zero_point_range,
-    "trf_dtype": _stored("to_trf", ("i4", "i5", "i8", "i9", "f8e4m3", "f8e5m2", "bf16")),
-    "vrf_dtype": _stored("to_vrf", ("i32", "f32")),
-    "multiplier_operands": multiplier_operands,
-    "contract_packet_flits": contract_packet_flits,
     "slot_capacity": slot_capacity,
     "cast_types": _types("cast", _CASTS, same=False),
     "commit_trim_width": commit_trim_width,
     "commit_cast_types": commit_cast_types,
     "commit_cast_width": commit_cast_width,
     "relu_needs_cast": relu_needs_cast,
-    "commit_stride": commit_stride,
 }

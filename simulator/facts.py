@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from models.hardware import Hardware
 from models.kernel import DmaOp, PassOp, Tile
 from models.plan import MemoryEntry, Plan, PlannedOp, Stage
 from simulator.bench import Bench, Run
+from simulator.layouts import Layouts
 from simulator.linear import evaluate
 from simulator.reference import unrolled
 from simulator.traffic import Traffic, traffic_of
@@ -61,7 +63,7 @@ class Facts:
             if op.kind != "bitmap_load" and op.program in self.plan.programs:
                 seen.setdefault(op.program, op)
         return tuple(
-            Place(self, stage, stages[i - 1] if i else None, op)
+            Place(self, stage, stages[i - 1] if i else None, op, stages, i)
             for name, op in seen.items()
             for stages in (self.plan.programs[name],)
             for i, stage in enumerate(stages)
@@ -195,6 +197,31 @@ class Place:
     stage: Stage
     before: Stage | None
     op: PlannedOp
+    stages: tuple[Stage, ...]
+    at: int
+
+    @property
+    def run(self) -> Run:
+        """The operation on the bench."""
+        return Run(self.facts.bench, self.op)
+
+    @property
+    def layouts(self) -> Layouts:
+        """The plan's layouts."""
+        return self.facts.bench.layouts
+
+    @property
+    def hardware(self) -> Hardware:
+        """The plan's chip."""
+        return self.facts.plan.hardware
+
+    def entry(self, setting: str) -> MemoryEntry | None:
+        """Where the tensor that a setting names lies; None for one in HBM, or none at all."""
+        return self.run.entry(str(self.stage.settings[setting])) if setting in self.stage.settings else None
+
+    def broken(self, message: str, found: object = "", wanted: object = "", rule: str = "") -> Broken:
+        """A finding at this operation."""
+        return Broken(message, self.op.name, found, wanted, rule)
 
     @property
     def main(self) -> bool:

@@ -84,6 +84,7 @@ class Layouts:
         self.axes, self.units = axes, units
         self._parsed: dict[str, Mapping] = {}
         self._identities: dict[tuple[object, ...], Identity] = {}
+        self._inner: dict[tuple[str, ...], Cells] = {}
 
     def mapping(self, text: str) -> Mapping:
         """The parsed mapping of a text."""
@@ -132,7 +133,9 @@ class Layouts:
 
     def inner(self, *texts: str) -> Cells:
         """Cells of mappings without units, one dimension each."""
-        return tensor_cells(self._grids(texts, 0))
+        if texts not in self._inner:
+            self._inner[texts] = tensor_cells(self._grids(texts, 0))
+        return self._inner[texts]
 
     def _grids(self, texts: tuple[str, ...], before: int, swaps: Swaps | None = None) -> Parts:
         dimensions = before + len(texts)
