@@ -148,6 +148,8 @@ def _deliver(talk: Talk, found: Plan | None, progress: Progress, output: Path | 
 
     if found is None:
         talk.error("no plan was found before the interrupt; nothing is written")
+        if talk.json:
+            talk.document({"status": "unknown", "stopped_by": "interrupt", "makespan_cycles": None, "ops": []})
         return
     text = found.model_dump_json(indent=2, by_alias=True) + "\n"
     if output is not None and found.ops:

@@ -7,30 +7,19 @@ field wants; here every scalar stays text with its place.
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    Event,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from planner.readers.yaml_events import NotAlike, exact, fast
 
 MAX_NODES = 200_000
 MAX_YAML_DEPTH = 64
 CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|\ufeff")
 """Characters that no kernel file holds, not even by an escape: they could not be written out again."""
-# What the library's scanner raises on odd input beside its own errors (an escape beyond the last character, ...).
-_PARSER_ERRORS = (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError)
+_COMMENT = re.compile(r"[ \t]+(#.*)")
+Event = Any
+"""An event of either library: both call the classes and their fields alike."""
 
 
 class NodeError(Exception):
@@ -70,15 +59,28 @@ def compose(text: str) -> tuple[Node | None, list[NodeError]]:
         NodeError: syntax, several documents, a tag, an alias bomb, nesting over MAX_YAML_DEPTH.
 
     """
-    composer = _Composer(text)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for event in YAML(typ="safe", pure=True).parse(text):
-                composer.feed(event)
-    except _PARSER_ERRORS as error:
-        raise _syntax(error, text) from None
+        composer = _composed(text, fast(text))
+    except NotAlike:
+        composer = _exactly(text)
     return composer.root, composer.faults
+
+
+def _composed(text: str, events: Iterable[Event]) -> _Composer:
+    composer = _Composer(text)
+    for event in events:
+        composer.feed(event)
+    return composer
+
+
+def _exactly(text: str) -> _Composer:
+    from ruamel.yaml.error import YAMLError  # dear to import, and of use for odd texts alone
+
+    try:
+        return _composed(text, exact(text))
+    # what the library's scanner raises on odd input beside its own errors (an escape beyond the last character, ...)
+    except (YAMLError, ValueError, OverflowError, IndexError, AttributeError, TypeError, AssertionError) as error:
+        raise _syntax(error, text) from None
 
 
 class _Composer:
@@ -93,31 +95,38 @@ class _Composer:
         self.documents = 0
 
     def feed(self, event: Event) -> None:
-        if isinstance(event, DocumentStartEvent):
-            self.documents += 1
-            if self.documents > 1:
-                raise self._error("several_documents", "a second document begins here", event)
-        elif isinstance(event, ScalarEvent):
-            self._add(self._scalar(event), event)
-        elif isinstance(event, SequenceStartEvent | MappingStartEvent):
-            self._begin(event)
-        elif isinstance(event, SequenceEndEvent | MappingEndEvent):
-            self._end()
-        elif isinstance(event, AliasEvent):
-            self._add(self._alias(event), event)
+        take = _TAKES.get(type(event).__name__)
+        if take is not None:
+            take(self, event)
 
-    def _begin(self, event: Event) -> None:
+    def _document(self, event: Event) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            raise self._error("several_documents", "a second document begins here", event)
+
+    def _leaf(self, event: Event) -> None:
+        self._add(self._scalar(event), event)
+
+    def _reference(self, event: Event) -> None:
+        self._add(self._alias(event), event)
+
+    def _list(self, event: Event) -> None:
+        self._begin(event, "list")
+
+    def _mapping(self, event: Event) -> None:
+        self._begin(event, "mapping")
+
+    def _begin(self, event: Event, kind: Literal["list", "mapping"]) -> None:
         if len(self.stack) >= MAX_YAML_DEPTH:
             raise self._error("file_too_deep", f"nested over {MAX_YAML_DEPTH} deep", event)
         line, column = _place(event)
-        kind: Literal["list", "mapping"] = "list" if isinstance(event, SequenceStartEvent) else "mapping"
         node = Node(kind, line, column, open=True)
         self._add(node, event)
         self.stack.append(node)
         self.keys.append(None)
         self.seen.append(set())
 
-    def _end(self) -> None:
+    def _end(self, _event: Event) -> None:
         node = self.stack.pop()
         self.keys.pop()
         self.seen.pop()
@@ -127,7 +136,7 @@ class _Composer:
 
     def _add(self, node: Node, event: Event) -> None:
         anchor = getattr(event, "anchor", None)
-        if anchor is not None and not isinstance(event, AliasEvent):
+        if anchor is not None and type(event).__name__ != "AliasEvent":
             self.anchors[str(anchor)] = node
         if (tag := getattr(event, "tag", None)) is not None:
             raise self._error("explicit_tag", f"the tag `{str(tag)[:80]}`", event, str(tag), "no tag")
@@ -160,7 +169,7 @@ class _Composer:
         self.seen[-1].add(node.text)
         return node
 
-    def _scalar(self, event: ScalarEvent) -> Node:
+    def _scalar(self, event: Event) -> Node:
         line, column = _place(event)
         if control := CONTROL.search(event.value):
             found = f"U+{ord(control[0]):04X}"
@@ -174,7 +183,7 @@ class _Composer:
             node.comment = _comment(self.lines[event.end_mark.line][event.end_mark.column :])
         return node
 
-    def _alias(self, event: AliasEvent) -> Node:
+    def _alias(self, event: Event) -> Node:
         node = self.anchors.get(str(event.anchor))
         if node is None:
             raise self._error("yaml_syntax", f"no anchor `{event.anchor}` stands before", event, str(event.anchor))
@@ -187,20 +196,31 @@ class _Composer:
         return NodeError(rule, message, *_place(event), found, wanted)
 
 
+_TAKES: dict[str, Callable[[_Composer, Event], None]] = {
+    "DocumentStartEvent": _Composer._document,
+    "ScalarEvent": _Composer._leaf,
+    "AliasEvent": _Composer._reference,
+    "SequenceStartEvent": _Composer._list,
+    "MappingStartEvent": _Composer._mapping,
+    "SequenceEndEvent": _Composer._end,
+    "MappingEndEvent": _Composer._end,
+}
+
+
 def _place(event: Event) -> tuple[int, int]:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 
 def _comment(rest: str) -> str:
-    match = re.match(r"[ \t]+(#.*)", rest)
+    match = _COMMENT.match(rest) if "#" in rest else None
     return match[1] if match else ""
 
 
 def _syntax(error: Exception, text: str) -> NodeError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    if not isinstance(error, MarkedYAMLError) or mark is None:
+    if mark is None:
         return NodeError("yaml_syntax", f"no YAML: {str(error)[:200] or type(error).__name__}", 1, 1)
-    parts = (error.context, error.problem)
+    parts = (getattr(error, "context", None), getattr(error, "problem", None))
     message = ", ".join(str(p)[:200] for p in parts if p) or "no YAML"
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""

@@ -1,7 +1,8 @@
 """The command line with a planner that is slow on purpose; run as a program by the tests of interrupts.
 
 The first argument says how it behaves: `obedient` ends when it is asked to stop, `deaf` never hears that,
-`hopeless` is stopped before it has any plan, `stubborn` is deaf and would be waited for very long.
+`hopeless` is stopped before it has any plan, `silent` is deaf and has none either, `stubborn` is deaf and would be
+waited for very long.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ BEHAVIOUR = sys.argv.pop(1)
 
 def plan(*_: Any, progress: Any, on_plan: Any, stop: threading.Event) -> Plan:
     progress("solving", None)
-    if BEHAVIOUR != "hopeless":
+    if BEHAVIOUR not in ("hopeless", "silent"):
         on_plan(a_plan(status="feasible", stopped_by="time_limit", makespan_cycles=5000))
     sys.stderr.write("working\n")
     sys.stderr.flush()
@@ -33,7 +34,7 @@ def plan(*_: Any, progress: Any, on_plan: Any, stop: threading.Event) -> Plan:
 
 
 if __name__ == "__main__":
-    cli.plan.GRACE_SECONDS = 60.0 if BEHAVIOUR == "stubborn" else 0.2
+    cli.plan.GRACE_SECONDS = 0.2 if BEHAVIOUR in ("deaf", "silent") else 60.0
     cli.interrupt.AGAIN_SECONDS = 0.0 if BEHAVIOUR == "stubborn" else 60.0
     vars(planner)["plan"] = plan
     app()

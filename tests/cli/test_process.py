@@ -66,6 +66,15 @@ def test_an_interrupt_before_any_plan_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_that_is_not_heard_before_any_plan_is_still_a_document(tmp_path):
+    process = start("silent", "-o", tmp_path / "p.json", "--json")
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out)["status"] == "unknown"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupt_with_json_prints_the_best_plan(tmp_path):
     process = start("deaf", "--json")
     process.send_signal(signal.SIGINT)
