@@ -46,9 +46,8 @@ class Tiling:
 
     @property
     def working(self) -> Parts:
-        """Slice of every stream of the matrix pass, all 256 positions."""
-        used = tuple(p for _, parts in self.slices for p in parts)
-        return used
+        """The digits in Slice of every stream of the matrix pass, without empty positions."""
+        return tuple(p for _, parts in self.slices for p in parts)
 
     def axis_tile(self, axes: tuple[str, ...]) -> Parts:
         """What each slice holds of some axes, in their order."""

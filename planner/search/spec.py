@@ -9,6 +9,11 @@ from planner.search.laws import Place
 from planner.search.parts import Part, Parts, whole_axis, written
 
 
+def bytes_of(dtype: str) -> int:
+    """Whole bytes of an element, at least one."""
+    return max(1, DTYPES[dtype].bits // 8)
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A tensor on named axes, outermost first as it lies in HBM (or would); `place` is where it lies in HBM."""
@@ -21,7 +26,7 @@ class Named:
     @property
     def bytes_per_element(self) -> int:
         """Whole bytes of an element, at least one."""
-        return max(1, DTYPES[self.dtype].bits // 8)
+        return bytes_of(self.dtype)
 
     def element(self, sizes: dict[str, int]) -> str:
         """The mapping text of all its axes side by side."""

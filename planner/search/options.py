@@ -1,0 +1,205 @@
+"""The ways to do one operation of a program, each with what it takes, those that nothing can be said for left out."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+from models.factors import equivalent
+from models.kernel import PassOp
+from models.parse import parse
+from planner.program.operations import Einsum, Node, Rows, Value
+from planner.program.tree import Statement
+from planner.search import bounds, rows
+from planner.search.contraction import Tiling, contraction_cycles, tilings
+from planner.search.contraction_passes import Spread, fragment, place_of, results, spreads
+from planner.search.fragment import Fragment, cheapest
+from planner.search.laws import Laws, Place
+from planner.search.moves import moves
+from planner.search.spec import Contraction, DmPlace, Named, bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A way to store a result: as it lies, or behind a move."""
+
+    store_cycles: int
+    move: PassOp | None = None
+    buffer: str = ""
+    move_cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A fragment with its cycles: of loads by tensor (those in HBM alone), of passes, and the ways to store."""
+
+    fragment: Fragment
+    gives: DmPlace
+    loads: dict[str, int]
+    passes: tuple[int, ...]
+    endings: tuple[Ending, ...] = ()
+
+    @property
+    def local_cycles(self) -> int:
+        """All of it one after the other, the cheapest ending included."""
+        ends = min((e.store_cycles + e.move_cycles for e in self.endings), default=0)
+        return sum(self.loads.values()) + sum(self.passes) + ends
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """What others see of it: where it reads what is not in HBM, and where it leaves its result."""
+        return (*(n for n in self.fragment.needs if n.tensor not in self.loads), self.fragment.gives)
+
+
+@dataclass(slots=True)
+class Finder:
+    """Finds the options of a program's operations."""
+
+    laws: Laws
+    hbm: dict[str, Place]
+    outputs: frozenset[str]
+    most: int = 12
+    most_asked: int = 160
+    asked: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+
+    def options(self, node: Node) -> list[Option]:
+        """The best options by their own cycles, one per signature; empty where no layout is legal."""
+        found = self._einsum(node) if isinstance(node, Einsum) else self._rows(node)
+        kept: dict[tuple[object, ...], Option] = {}
+        for option in found:
+            old = kept.get(option.signature)
+            if old is None or option.local_cycles < old.local_cycles:
+                kept[option.signature] = option
+            if isinstance(node, Einsum) and len(kept) >= self.most:
+                break
+        return sorted(kept.values(), key=lambda o: o.local_cycles)
+
+    # Rows -----------------------------------------------------------------------------------------------
+
+    def _rows(self, node: Rows) -> Iterator[Option]:
+        for layout in rows.layouts(node, self.laws.axes, self.laws.hardware):
+            made = rows.fragment(node, layout, self.laws.hardware)
+            if made is not None and self._stated(node.statement, made[1]):
+                option = self._judged(*made, node.out)
+                if option is not None:
+                    yield option
+
+    def _judged(self, made: Fragment, gives: DmPlace, out: Value) -> Option | None:
+        self.asked += 1
+        loads: dict[str, int] = {}
+        for need in made.needs:
+            if need.tensor in self.hbm:
+                outcome = self.laws.load(need.dtype, self.hbm[need.tensor], need.place)
+                if not outcome.ok:
+                    return self._refuse(outcome.findings[0].rule)
+                loads[need.tensor] = outcome.steps
+        verdicts = made.judged(self.laws)
+        if verdicts is None:
+            return self._refuse("pass")
+        cycles = tuple(cheapest(v) for v in verdicts)
+        endings = tuple(self._endings(made, gives, out)) if out.name in self.outputs else ()
+        if out.name in self.outputs and not endings:
+            return self._refuse("store")
+        return Option(made, gives, loads, cycles, endings)
+
+    def _refuse(self, rule: str) -> None:
+        self.refused[rule] = self.refused.get(rule, 0) + 1
+
+    def _endings(self, made: Fragment, gives: DmPlace, out: Value) -> Iterator[Ending]:
+        target = self.hbm[out.name]
+        direct = self.laws.store(out.dtype, gives.place(), target)
+        least = None
+        if direct.ok:
+            least = direct.steps
+            yield Ending(direct.steps)
+        written = self.laws.layout(made.buffer, "dm", out.dtype, gives.place())
+        best: Ending | None = None
+        for move in moves(
+            self.laws.hardware, bytes_of(out.dtype) * 8, gives, out.axes, made.buffer, f"{out.name}_moved"
+        ):
+            if least is not None and move.floor_cycles + self.laws.hardware.dma.store_base_cycles >= least:
+                continue
+            stored = self.laws.store(out.dtype, move.gives.place(), target)
+            if not stored.ok or (least is not None and stored.steps + move.floor_cycles >= least):
+                continue
+            verdict = self.laws.of_pass(move.op, {made.buffer: written})
+            if verdict.modes:
+                ending = Ending(stored.steps, move.op, f"{out.name}_moved", cheapest(verdict))
+                if best is None or _total(ending) < _total(best):
+                    best = ending
+                    least = _total(ending)
+        if best is not None:
+            yield best
+
+    def _stated(self, statement: Statement, gives: DmPlace) -> bool:
+        """Whether a layout is the one that the file states for the result."""
+        place = gives.place()
+        wanted = {"cluster": statement.cluster, "slice": statement.slice, "element": statement.element}
+        return all(
+            text is None or equivalent(parse(text, self.laws.axes), parse(getattr(place, level), self.laws.axes))
+            for level, text in wanted.items()
+        )
+
+    # Contractions ---------------------------------------------------------------------------------------
+
+    def _einsum(self, node: Einsum) -> Iterator[Option]:
+        spec = contraction_of(node, self.laws.axes, self.hbm)
+        hardware, tie = self.laws.hardware, count()
+        heap = [(self._floor(spec, t), next(tie), t) for t in tilings(spec, hardware)]
+        heapq.heapify(heap)
+        asked = 0
+        while heap and asked < self.most_asked:
+            _, _, tiling = heapq.heappop(heap)
+            for mode, gives in results(spec, tiling, hardware):
+                if not self._stated(node.statement, gives):
+                    continue
+                for pair in self._pairs(spec, tiling):
+                    asked += 1
+                    made = fragment(spec, tiling, mode, pair, hardware)
+                    option = self._judged(made, gives, node.out)
+                    if option is not None:
+                        yield option
+
+    def _floor(self, spec: Contraction, tiling: Tiling) -> int:
+        loads = [o for o in (tiling.held, tiling.stream) if o.name in self.hbm]
+        total = contraction_cycles(self.laws.hardware, tiling)
+        total += sum(bounds.load_floor(self.laws.hardware, tiling, o) for o in loads)
+        if spec.out.name in self.outputs:
+            held = tiling.axis_tile(spec.out.axes)
+            total += bounds.store_floor(self.laws.hardware, spec.out, spec.sizes, held)
+        return total
+
+    def _pairs(self, spec: Contraction, tiling: Tiling) -> Iterator[tuple[Spread, Spread]]:
+        """For each operand the cheapest way to load it; of one that is computed, whole and widest spread."""
+        held, stream = (self._ways(tiling, o) for o in (tiling.held, tiling.stream))
+        del spec
+        yield from islice(((h, s) for h in held for s in stream), 4)
+
+    def _ways(self, tiling: Tiling, operand: Named) -> list[Spread]:
+        ways = list(spreads(tiling, operand, self.laws.hardware))
+        if operand.name not in self.hbm:
+            return ways[-1:] if len(ways) == 1 else [ways[-1], ways[0]]
+        floor = bounds.hold_floor if operand is tiling.held else bounds.matrix_floor
+        priced = []
+        for spread in ways:
+            place = place_of(tiling, operand, spread).place()
+            outcome = self.laws.load(operand.dtype, self.hbm[operand.name], place)
+            if outcome.ok:
+                priced.append((outcome.steps + floor(self.laws.hardware, tiling, spread), len(priced), spread))
+        return [min(priced)[2]] if priced else []
+
+
+def contraction_of(node: Einsum, sizes: dict[str, int], hbm: dict[str, Place]) -> Contraction:
+    """An einsum as the search knows it."""
+    left, right, out = (Named(v.name, v.dtype, v.axes, hbm.get(v.name)) for v in (node.left, node.right, node.out))
+    return Contraction(node.out.name, left, right, out, sizes)
+
+
+def _total(ending: Ending) -> int:
+    return ending.store_cycles + ending.move_cycles
+
+
+__all__ = ["Ending", "Finder", "Option", "contraction_of", "replace"]
