@@ -31,7 +31,7 @@ from models.kernel import (
     Vector,
 )
 from models.layout import Stream
-from models.mapping import Mapping
+from models.mapping import Mapping, text
 from planner.engines import (
     cast,
     collect,
@@ -42,6 +42,7 @@ from planner.engines import (
     fetch_adapter,
     pipeline,
     register_files,
+    switch_lifting,
     switch_moves,
     transpose,
     vector,
@@ -53,6 +54,8 @@ from planner.engines.shapes import size_bytes
 from planner.pass_cycles import InterSlice
 from planner.pass_trail import PassContext, Trail
 
+AXIS_LIFTING = "AxisLifting"
+"""The way to do a `switch` step that leaves the switch out."""
 VIAS = ("short", "pipeline")
 """Ways of a register store; on a tie the first one is taken."""
 
@@ -129,6 +132,7 @@ def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> lis
         out.append(grown.decided("switch", candidate.label))
     if wanted is None:
         return out
+    out += _lifted(context, trail, index, step, wanted)
     time = None if step.slice is None or step.time == AUTO else context.parse(step.time)
     stated = None if time is None else replace(stream, slice=wanted, time=time)
     fixed = step.config if isinstance(step.config, SwitchConfig) else None
@@ -142,6 +146,22 @@ def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> lis
         grown = trail.after(index, step.step, Outcome((finding,)), fallback=stated)
         out.append(grown.decided("switch", kind))
     return out or [replace(trail, stopped=True)]
+
+
+def _lifted(context: PassContext, trail: Trail, index: int, step: Switch, wanted: Mapping) -> list[Trail]:
+    """The same pass without a switch: the fetch reads at an offset of its own in every slice, where that will do."""
+    first = context.op.steps[0]
+    if not isinstance(first, Fetch) or first.slice is not None or isinstance(step.config, SwitchConfig):
+        return []
+    stated = None if step.slice is None or step.time == AUTO else context.parse(step.time)
+    time = switch_lifting.lifted_time(_held(trail), wanted, stated)
+    if time is None:
+        return []
+    fetch_step = first.model_copy(update={"time": text(time), "slice": text(wanted)})
+    trails = [Trail().decided("context", context.ground.context)]
+    for at, earlier in enumerate((fetch_step, *context.op.steps[1:index])):
+        trails = [after for t in trails for after in HANDLERS[earlier.step](context, t, at, earlier)]
+    return [t.decided("switch", AXIS_LIFTING) for t in trails if not t.findings]
 
 
 def _stored_slice(context: PassContext) -> Mapping | None:

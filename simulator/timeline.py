@@ -61,7 +61,12 @@ class Transfer:
 
 
 def transfer(moved: Moved, direction: str, hardware: Hardware) -> Transfer:
-    """A transfer between HBM and data memory, or a copy."""
+    """A transfer between HBM and data memory, or a copy; chips work side by side, the slowest one counts."""
+    parts = [_transfer(part, direction, hardware) for part in moved.by_chip()]
+    return max(parts, key=lambda part: part.cycles)
+
+
+def _transfer(moved: Moved, direction: str, hardware: Hardware) -> Transfer:
     bits = DTYPES[moved.dtype].bits
     if direction == "copy":
         return Transfer(copy_cycles(moved, bits, hardware))

@@ -78,7 +78,8 @@ def derived_bitmap(routing: Routing, ring_size: int) -> tuple[Bitmap, int]:
     pattern[r % period] + (r // period) * period. Rows with equal sources share one list.
     """
     silent = [b for b, source in enumerate(routing.sources) if source == PADDED]
-    period = max([ring_size, *(2 << b for b in silent)])
+    elsewhere = [b for b, source in enumerate(routing.sources) if source >= 0 and source != b]
+    period = max([ring_size, *(2 << b for b in (*silent, *elsewhere))])  # sub-rings may differ where copies stay
     slices = np.arange(period, dtype=np.int64)
     first = np.zeros(period, dtype=np.int64)
     for out_bit, source in enumerate(routing.sources):

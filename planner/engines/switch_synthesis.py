@@ -13,7 +13,8 @@ from planner.engines.base import Ground
 from planner.engines.switch import size_findings
 from planner.engines.switch_bits import cut_window, joined, lowered
 from planner.engines.switch_compose import compositions
-from planner.engines.switch_content import content, live_ranges, natural_time
+from planner.engines.switch_content import content, natural_time
+from planner.engines.switch_lifting import lifted_time
 from planner.engines.switch_moves import moves, reasons
 from planner.engines.switch_options import Option, of_candidate, rank
 from planner.engines.switch_slots import held_names, lowered_input, lowered_output, slot_findings
@@ -51,16 +52,9 @@ def forget() -> None:
 
 def _lifting(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mapping | None) -> list[Option]:
     """Axis lifting: slices that hold copies read at offsets of their own, and the digit leaves Time."""
-    held, out = lowered_input(stream), lowered_output(stream, out_slice, stream.time)
-    lifted = [b for h, b in zip(held.slice, out.slice, strict=True) if h != b]
-    copies = all(h.base is None and h.kind is None for h, b in zip(held.slice, out.slice, strict=True) if h != b)
-    left = natural_time(stream, out_slice)
-    if not lifted or not copies or left is None or any(b.base is None for b in lifted):
+    time = lifted_time(stream, out_slice, out_time)
+    if time is None:
         return []
-    lacking = [b for b in lifted if not any(_reads(f, b.base, b.stride) for f in held.time)]
-    if lacking or (out_time is not None and _digits(stream, out_slice, out_time) != _digits(stream, out_slice, left)):
-        return []
-    time = left if out_time is None else out_time
     flits = cost.flits_per_packet(ground.hardware, stream.dtype, stream.packet)
     return [
         Option(
@@ -74,15 +68,6 @@ def _lifting(ground: Ground, stream: Stream, out_slice: Mapping, out_time: Mappi
             note="the fetch reads at another offset in every slice; no ring",
         )
     ]
-
-
-def _reads(factor: object, base: Mapping | None, stride: int) -> bool:
-    held = getattr(factor, "base", None), getattr(factor, "stride", 0), getattr(factor, "size", 1)
-    return held[0] == base and held[1] <= stride < held[1] * held[2]
-
-
-def _digits(stream: Stream, out_slice: Mapping, time: Mapping) -> object:
-    return live_ranges(lowered_output(stream, out_slice, time).time)
 
 
 def _holds_the_same(stream: Stream, out_slice: Mapping, out_time: Mapping) -> bool:

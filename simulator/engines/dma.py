@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,11 +36,21 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Moved:
     """A transfer for the timeline: for every element of the DM side [units, elements] its position at the other
-    side, -1 where it takes no part.
+    side, -1 where it takes no part. `chip` says where each unit is (None: on one chip); chips have engines and HBM of
+    their own.
     """
 
     at: NDArray[np.int32]
     dtype: str
+    chip: NDArray[np.int64] | None = None
+
+    def by_chip(self) -> Iterator[Moved]:
+        """What moves on each chip."""
+        if self.chip is None:
+            yield self
+            return
+        for chip in np.unique(self.chip):
+            yield Moved(self.at[self.chip == chip], self.dtype)
 
 
 def dma(run: Run, stage: Stage) -> Moved:
@@ -175,7 +186,16 @@ def _for_timeline(run: Run, source: Side, target: Side, at: NDArray[np.int32]) -
     Of copies, each goes where its layout says: along an axis that the data lacks every unit writes a place of its own.
     """
     if source.entry is None or target.entry is not None:
-        return Moved(at, source.dtype)
+        return _on_chips(run, source, at)
     axes = tuple(a for a in source.laid.index if a in target.laid.index)
     catalogue = Catalogue.of(target.cells, axes, run.layouts.axes_with(axes), target.shape)
-    return Moved(np.broadcast_to(catalogue.find(source.laid), source.shape), source.dtype)
+    return _on_chips(run, target, np.broadcast_to(catalogue.find(source.laid), source.shape))
+
+
+def _on_chips(run: Run, hbm: Side, at: NDArray[np.int32]) -> Moved:
+    """Positions in the HBM of the chip they are on; between memories of one kind they stay as they are."""
+    units = run.layouts.units
+    chip = np.repeat(units.chip, max(1, at.shape[0] // units.groups))[: at.shape[0]]
+    if hbm.entry is None and hbm.shape[0] > 1:
+        at = np.where(at < 0, at, at % hbm.shape[1])
+    return Moved(at, hbm.dtype, chip)
