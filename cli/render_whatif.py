@@ -68,11 +68,11 @@ def _decided(rows: list[Row]) -> Iterator[str]:
 
 
 def front(answer: Answer) -> str:
-    """Plans that no other beats in makespan and peak memory."""
+    """Plans that no other beats in makespan and in the peak of every file."""
     rows = [
         (_cells(r, answer.base)[2], f"{r.total_peak_bytes or 0:,}", *_cells(r, answer.base)[5:8], r.status, _name(r))
         for r in answer.rows
     ]
-    title = f"{answer.kernel}: {len(rows)} plan{'s' * (len(rows) != 1)} that no other beats in both"
+    title = f"{answer.kernel}: {len(rows)} plan{'s' * (len(rows) != 1)} that no other beats in makespan and peak memory"
     head = ("makespan", "peak bytes/slice", "dm", "vrf", "trf", "status", "variant")
     return "\n\n".join((styled(title, "bold"), table(head, rows, (0, 1, 2, 3, 4))))

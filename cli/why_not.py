@@ -19,7 +19,7 @@ def ways_out(error: Exception, talk: Talk) -> dict[str, Any]:
     if error.corrections:
         talk.error("any one of these makes it fit:")
     for correction in error.corrections:
-        talk.error(f"  - {correction.text} (then {correction.makespan_cycles:,} cycles)")
+        talk.error(f"  - {correction.text} (a plan of {correction.makespan_cycles:,} cycles)")
     return {
         "minimal": error.minimal,
         "confirmed": error.confirmed,

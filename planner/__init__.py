@@ -3,11 +3,16 @@
 import planner
 plan = planner.plan("examples/gemm.yaml")
 print(plan.status, plan.makespan_cycles, plan.verification.ok)
+answer = planner.whatif("examples/gemm.yaml", sweeps=[planner.parse_sweep("hardware.trf.rows_per_bank=64,12")])
+for row in answer.rows:
+    print(row.changes, row.makespan_cycles, *row.sentences)
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +34,31 @@ if TYPE_CHECKING:
     from planner.whatif_plans import Answer, Where, sensitivity, whatif
     from planner.whatif_rows import Row
     from planner.whatif_variants import Sweep, parse_sweep
+
+_ROOMS = ("models", "solver", "simulator", "cli")
+"""Packages of tuplan beside this one; their names are common enough to be somebody else's too."""
+
+
+def _refuse_strangers() -> None:
+    """Says so when another package of the same name would be imported in place of one of tuplan's.
+
+    Raises:
+        ImportError: names the package, where it lies, and where tuplan's is.
+
+    """
+    home = Path(__file__).resolve().parent.parent
+    for room in _ROOMS:
+        spec = find_spec(room)
+        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else ["nowhere"]
+        if home / room not in (Path(place).resolve() for place in places):
+            raise ImportError(
+                f"the package `{room}` at {places[0]} stands before the one that tuplan needs at {home / room}: "
+                "take its folder off sys.path (PYTHONPATH, the working directory) or rename it",
+                name=room,
+            )
+
+
+_refuse_strangers()
 
 _HOME = {
     "Alone": "planner.differences",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import solver
 from models.faults import FaultError
+from models.graph import Problem
 from models.hardware import Hardware
 from models.kernel import Kernel
 from models.presets.load import load_hardware
@@ -29,8 +32,9 @@ from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import read_kernel_text
 from planner.writers.kernel_yaml import kernel_text
 from solver import Options
+from solver.index import Index
 
-TOO_LARGE = frozenset({"exceeds_capacity"})
+TOO_LARGE = frozenset({"exceeds_capacity", "dma_dm_size"})
 _OF_CHOICE = frozenset(
     {
         *("sub_context_step", "sub_commit_cast", "no_mode_left", "short_not_contiguous", "lane_size", "slot_capacity"),
@@ -45,7 +49,8 @@ MOST_TRIED = 40
 MOST_SECONDS = 5.0
 """Limit of each solve: whether there is any plan is all that matters."""
 WIDEST = 16
-"""Files are tried up to so many times their size."""
+"""Files of unknown contents are tried up to so many times their size."""
+MOST_SUMS = 4_000
 FILE_PATHS = {"trf": "trf.rows_per_bank", "vrf": "vrf.bytes_per_slice", "dm": "dm.bytes_per_slice"}
 
 
@@ -55,7 +60,8 @@ class Correction:
 
     `kind`: choice (leave out a choice made by hand), field (another value in the kernel file), tile, lanes, wider,
     axis. `text` says it in words. Applied by what it changes: `settings` (hardware numbers by path), `axes`, `drop`
-    (choices by hand to leave out), `edits` of the kernel. `makespan_cycles` is that of the plan which confirmed it.
+    (choices by hand to leave out), `edits` of the kernel. `makespan_cycles` is that of the plan which
+    confirmed it, the first one found.
     """
 
     kind: str
@@ -127,29 +133,51 @@ def least_room(
 ) -> int | None:
     """The least capacity of a file, bytes per slice or rows per bank, with which a plan exists; None: none helps."""
     trial = _Trial(source, request, options)
-    have, step = _capacity(hardware, file), _step(hardware, file)
+    problem = _problem(source, hardware, request)
 
-    def fits(units: int) -> bool:
-        return trial.makespan(Correction("wider", "", settings={FILE_PATHS[file]: units * step})) is not None
+    def fits(size: int) -> bool:
+        if problem is None or file == "trf":
+            return trial.makespan(Correction("wider", "", settings={FILE_PATHS[file]: size})) is not None
+        # A kernel that is legal stays so in more room: only the solver's capacity changes.
+        group = getattr(hardware, file).model_copy(update={"bytes_per_slice": size})
+        roomier = replace(problem, hardware=hardware.model_copy(update={file: group}))
+        return first_plan(roomier, trial.limits) is not None
 
-    low, high = have // step, have // step * 2
-    while not fits(high):
-        low, high = high, high * 2
-        if high * step > have * WIDEST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high * step
+    sizes = _sizes(hardware, file, problem)
+    if not sizes or not fits(sizes[-1]):
+        return None
+    return sizes[bisect_left(sizes, True, key=fits)]
+
+
+def _sizes(hardware: Hardware, file: str, problem: Problem | None) -> list[int]:
+    """Capacities that may be the least one: pushed together, places stand on one another, which makes a sum of theirs.
+
+    Halves of the TRF count twice. Where sizes are not known or make too many sums, the file is doubled.
+    """
+    have = _capacity(hardware, file)
+    doubled = [have * 2**n for n in range(1, WIDEST.bit_length())]
+    if problem is None:
+        return doubled
+    sums = {0}
+    for place in Index(problem).places_in(file):
+        sums |= {s + place.size for s in sums}
+        if len(sums) > MOST_SUMS:
+            return doubled
+    if file == "trf":
+        sums = {s + s % 2 for s in sums} | {2 * s for s in sums}
+    return sorted(s for s in sums if s > have)
+
+
+def _problem(source: KernelSource, hardware: Hardware, request: Request) -> Problem | None:
+    """The problem of a legal kernel; None where a rule of an engine refuses it."""
+    try:
+        return build(source, hardware, Choices(dict(request.fixed), request.forbidden)).problem
+    except FaultError:
+        return None
 
 
 def _capacity(hardware: Hardware, file: str) -> int:
     return hardware.trf.rows_per_bank if file == "trf" else int(getattr(hardware, file).bytes_per_slice)
-
-
-def _step(hardware: Hardware, file: str) -> int:
-    """Halves of the TRF have whole rows; the other files grow by their alignment."""
-    return 2 if file == "trf" else int(getattr(hardware, file).alignment_bytes)
 
 
 @dataclass(slots=True)
@@ -157,6 +185,11 @@ class _Trial:
     source: KernelSource
     request: Request
     options: PlanOptions
+
+    @property
+    def limits(self) -> Options:
+        """Limits of each solve."""
+        return Options(min(self.options.time_limit_seconds, MOST_SECONDS), 1, self.options.seed)
 
     def confirm(self, candidate: Correction) -> Correction | None:
         """The candidate with the makespan it allows; None when it allows no plan."""
@@ -166,7 +199,6 @@ class _Trial:
     def makespan(self, candidate: Correction) -> int | None:
         """The makespan of the changed kernel, read and built anew; None when it is faulty or has no plan."""
         request = candidate.request(self.request)
-        limits = Options(min(self.options.time_limit_seconds, MOST_SECONDS), 1, self.options.seed)
         try:
             text = kernel_text(candidate.kernel(self.source.kernel))
             source = read_kernel_text(text, self.source.path, axes=request.axes)
@@ -174,7 +206,19 @@ class _Trial:
             built = build(source, hardware, Choices(dict(request.fixed), request.forbidden))
         except FaultError:
             return None
-        return solver.solve(built.problem, limits).makespan
+        return first_plan(built.problem, self.limits)
+
+
+def first_plan(problem: Problem, limits: Options) -> int | None:
+    """The makespan of any plan; None when there is none, or none was found within the limits."""
+    stop, found = threading.Event(), list[int | None]()
+
+    def take(solution: solver.Solution) -> None:
+        found.append(solution.makespan)
+        stop.set()
+
+    last = solver.solve(problem, limits, on_solution=take, stop=stop)
+    return last.makespan if last.makespan is not None else next(iter(found), None)
 
 
 def _candidates(
@@ -183,6 +227,9 @@ def _candidates(
     for choice in blamed.choices:
         option = "--fix" if choice in request.fixed.items() else "--forbid"
         yield Correction("choice", f"leave out {option} {choice[0]}={choice[1]}", drop=(choice,))
+    asked = (*request.fixed.items(), *request.forbidden)
+    if blamed.choices and len(asked) > 1:
+        yield Correction("choice", "leave out every --fix and --forbid", drop=asked)
     yield from _edits(source, blamed)
     yield from _wider(hardware, blamed, trial)
     yield from _smaller_axes(source.kernel, blamed)
@@ -194,9 +241,13 @@ def _edits(source: KernelSource, blamed: Blamed) -> Iterator[Correction]:
     single = [edits for path, op in passes(kernel) if op.name in names for edits in open_fields(path, op)]
     for edits in single:
         yield Correction("field", say(edits), edits=edits)
-    regions = [e[0] for e in single if e[0].path[-1] == "region" and e[0].new == "auto"]
-    if len(regions) > 1:
-        yield Correction("field", say(tuple(regions)), edits=tuple(regions))
+    for name in ("region", "context"):
+        mine = [e[0] for e in single if e[0].path[-1] == name]
+        everywhere = [e[0] for path, op in passes(kernel) for e in open_fields(path, op) if e[0].path[-1] == name]
+        for some in (mine, everywhere if mine else []):
+            last = tuple({e.path: e for e in some}.values())
+            if len(last) > 1:
+                yield Correction("field", say(last), edits=last)
     for edits in smaller_tiles(kernel, names):
         yield Correction("tile", say(edits[:1]), edits=edits)
     for edits in lanes(kernel, names):

@@ -1,4 +1,4 @@
-"""Least makespan against least peak memory: plans that no other one beats in both."""
+"""Least makespan against least peak memory: plans that no other one beats in all of them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ PATHS = {"dm": "dm.bytes_per_slice", "vrf": "vrf.bytes_per_slice", "trf": "trf.r
 
 
 def front(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """Rows that no other one beats in makespan and total peak, the quickest first; equal ones count once."""
-    best: list[Row] = []
-    for row in sorted((r for r in rows if r.planned), key=_point):
-        if not best or _point(row)[1] < _point(best[-1])[1]:
-            best.append(row)
-    return tuple(best)
+    """Rows that no other one beats: not slower, no more of any file, and better in one; the quickest first.
+
+    Of equal ones the first counts.
+    """
+    planned = {_point(r): r for r in sorted((r for r in rows if r.planned), key=lambda r: -r.id)}
+    best = [r for p, r in planned.items() if not any(_beats(q, p) for q in planned)]
+    return tuple(sorted(best, key=lambda r: (_point(r), r.id)))
 
 
-def _point(row: Row) -> tuple[int, int, int]:
-    return row.makespan_cycles or 0, row.total_peak_bytes or 0, row.id
+def _point(row: Row) -> tuple[int, ...]:
+    return row.makespan_cycles or 0, *(row.peak_bytes.get(file, 0) for file in FILES)
+
+
+def _beats(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
 
 def pareto(

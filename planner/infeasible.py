@@ -18,7 +18,9 @@ from planner.options import PlanOptions, Request
 from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import read_kernel
 from solver import Guard, Options
-from solver.explain import CHOICE_RULE, Core, explain
+from solver.explain import Core, explain
+from solver.guards import CHOICE_RULE
+from solver.narrow import narrow
 
 ROOM_RULES = {"vrf_capacity": "vrf", "dm_capacity": "dm", "region_overlap": "trf", "region_out_of_bounds": "trf"}
 """Rules that a larger file could satisfy, and the file."""
@@ -40,7 +42,7 @@ class InfeasibleError(FaultError):
 
 def explained(path: str | Path, request: Request, error: FaultError, options: PlanOptions) -> FaultError:
     """The faults of a kernel that is refused before planning, with corrections where a choice or a size caused them."""
-    if not options.corrections or not any(f.rule in corrections.CORRECTABLE for f in error.faults):
+    if not any(f.rule in corrections.CORRECTABLE for f in error.faults):
         return error
     try:
         source = read_kernel(path, axes=request.axes)
@@ -54,7 +56,7 @@ def explained(path: str | Path, request: Request, error: FaultError, options: Pl
         files=tuple(dict.fromkeys(_file_of(f) for f in error.faults if f.rule in corrections.TOO_LARGE)),
         choices=by_hand,
     )
-    found = corrections.find(source, hardware, request, options, blamed)
+    found = corrections.find(source, hardware, request, options, blamed) if options.corrections else ()
     faults = (*error.faults, *(_choice_fault(c) for c in by_hand))
     return InfeasibleError(faults, minimal=True, confirmed=True, corrections=found)
 
@@ -65,6 +67,7 @@ def why_not(source: KernelSource, hardware: Hardware, request: Request, options:
     built, fixed, forbidden = _bare(source, hardware, request)
     core = explain(built.problem, limits, fixed=fixed, forbidden=forbidden) or Core((), minimal=False, confirmed=False)
     room = Room(source, hardware, request, options)
+    built.problem = narrow(built.problem, fixed, forbidden)
     faults = tuple(_faults(core.guards, built, source, room))
     if not faults:
         message = "no plan exists; no set of rules was found that explains it within the limit"

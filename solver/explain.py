@@ -12,15 +12,12 @@ from dataclasses import dataclass, replace
 from ortools.sat.python import cp_model
 
 from models.graph import Problem
-from solver.guards import Literal
+from solver.guards import CHOICE_RULE, Literal
 from solver.index import Index
 from solver.model import Model, build
 from solver.narrow import REGION, Fixed, Forbidden, allowed, narrow, storers
 from solver.solution import Guard, Options
 from solver.variables import Window
-
-CHOICE_RULE = "choice_fixed"
-"""Stands for a value that was fixed or forbidden by hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ RULES: tuple[Rule, ...] = tuple(
         ("hardware_out_of_range", "A number of the hardware is whole and in its range.", _CLI),
         ("unknown_choice", "A choice that is fixed or forbidden is a choice of the kernel.", _CLI),
         ("tile_not_covered", "Tiles cover a tensor before it is read.", "kernel-file page, operations"),
+        ("choice_fixed", "A choice that is fixed or forbidden by hand leaves a plan.", _CLI),
+        ("bad_variant", "A value that is varied is one that its path can take.", _CLI),
         ("infeasible", "Under the rules, the hardware and the choices that are fixed, a plan exists.", _CLI),
         ("plan_form", "A plan file has the form that `tuplan schema plan` prints.", _CLI),
         ("case_form", "A case file has the form that `tuplan schema cases` prints.", _CASES),
