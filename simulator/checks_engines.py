@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from simulator.bench import Run
+from simulator.checks_cells import followed
+from simulator.checks_settings import inner_time
 from simulator.facts import Broken, Facts, Place
 from simulator.values import integer_range
 
@@ -134,20 +135,20 @@ def zero_point_range(facts: Facts) -> Found:
 
 
 def slot_capacity(facts: Facts) -> Found:
-    """Sums that run side by side fit the accumulator."""
+    """Sums that run side by side fit the accumulator, as many as Time gives or the stage says."""
     unit = facts.plan.hardware.contraction
-    for op in facts.plan.ops:
-        stages = {stage.step: stage for stage in facts.plan.programs.get(op.program, ())}
-        if "contract_lane" not in stages or "contract_time" not in stages:
+    for place in followed(facts, "contract_lane"):
+        at, stages = place.at, place.stages
+        outer = next((s for s in stages if s.step == "contract_outer"), None)
+        if at < 2 or outer is None or stages[at - 1].step != "contract_time":
             continue
-        inner = int(stages["contract_time"].settings.get("inner_time", 1))
-        size = facts.bench.layouts.size
-        entry = Run(facts.bench, op).entry(str(stages["contract_outer"].settings["with"]))
-        packet, lanes = size(stages["contract_time"].packet), size(entry.lane if entry else "1")
-        interleaved = stages["contract_lane"].settings["mode"] == "interleaved"
+        time, entry = stages[at - 1], place.run.entry(str(outer.settings["with"]))
+        inner = max(inner_time(place, stages[at - 2], time), int(time.settings.get("inner_time", 1)))
+        packet, lanes = place.size(time.packet), place.size(entry.lane if entry else "1")
+        interleaved = place.stage.settings["mode"] == "interleaved"
         most = unit.interleaved_slots // packet if interleaved else unit.sequential_slots // lanes
         if inner > most:
-            yield Broken("too many sums run side by side", op.name, inner, f"at most {most}")
+            yield place.broken("too many sums run side by side", inner, f"at most {most}")
 
 
 def commit_trim_width(facts: Facts) -> Found:

@@ -23,6 +23,7 @@ from simulator.checks_cells import (
     places_at,
     read_positions,
     travelling_bits,
+    unheld,
 )
 from simulator.engines.walks import entry_walk, merged, run_elements
 from simulator.facts import Facts, Place
@@ -160,6 +161,15 @@ def unmoved(facts: Facts, step: str) -> Found:
                 yield place.broken(message, f"first at {int(left.argmax())}", "every live element of the view")
 
 
+def fetch_not_addressable(facts: Facts) -> Found:
+    """Time and Packet name digits that the buffer holds, or axes that it lacks."""
+    for place in places_at(facts, "fetch"):
+        for name, entry in buffers(place)[:1]:
+            if unheld(place.layouts, (entry.element,), (place.stage.time, place.stage.packet)):
+                message = f"Time and Packet name cells that `{name}` does not hold"
+                yield place.broken(message, f"{place.stage.time}, {place.stage.packet}", entry.element)
+
+
 def live_cell_unread(facts: Facts) -> Found:
     """A fetch reads its whole view."""
     return unmoved(facts, "fetch")
@@ -193,7 +203,7 @@ def bottom_padding_touched(facts: Facts) -> Found:
     """Neither a fetch nor a commit goes where `#{!}` stands."""
     for place in places_at(facts, "fetch", "commit"):
         for name, entry in buffers(place):
-            bottom = (kinds_of(place, entry) == BOTTOM).any(axis=0)
+            bottom = np.asarray(place.layouts.inner(entry.element).kind == BOTTOM)
             if bottom.any() and (bottom & read_positions(touched(place).ravel(), len(bottom))).any():
                 yield place.broken(f"`{place.stage.step}` touches bottom padding of `{name}`", name, "no `#{!}`")
 
@@ -206,9 +216,9 @@ def fetch_padding_kind(facts: Facts) -> Found:
         if not zeros.any() or zeros.shape != offsets.shape:
             continue
         for name, entry in buffers(place):
-            kinds = kinds_of(place, entry)
-            inside = np.minimum(offsets[zeros], kinds.shape[1] - 1)
-            if (offsets[zeros] >= kinds.shape[1]).any() or (kinds[:, inside] != ZERO).any():
+            kinds = np.asarray(place.layouts.inner(entry.element).kind)
+            inside = np.minimum(offsets[zeros], kinds.size - 1)
+            if (offsets[zeros] >= kinds.size).any() or (kinds[inside] != ZERO).any():
                 yield place.broken(f"the stream promises zeros that `{name}` does not hold", place.stage.packet)
 
 
@@ -318,6 +328,7 @@ CHECKS: dict[str, Callable[[Facts], Found]] = {
     "sequencer_entry_size": sequencer_entry_size,
     "innermost_stride": innermost_stride,
     "packet_alignment": packet_alignment,
+    "fetch_not_addressable": fetch_not_addressable,
     "live_cell_unread": live_cell_unread,
     "tile_overrun": tile_overrun,
     "bottom_padding_touched": bottom_padding_touched,

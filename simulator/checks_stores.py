@@ -18,8 +18,9 @@ from simulator.checks_cells import (
     grouped,
     places_at,
     travelling_bits,
+    unheld,
 )
-from simulator.checks_fetch import buffers, kinds_of, stream_kinds, touched, unmoved
+from simulator.checks_fetch import buffers, stream_kinds, touched, unmoved
 from simulator.engines.walks import entry_walk, run_elements
 from simulator.facts import Broken, Facts, Place
 
@@ -206,12 +207,21 @@ def commit_slice_mismatch(facts: Facts) -> Found:
                 yield place.broken(f"the commit writes another Slice than the {what} has", place.stage.slice, slices)
 
 
+def commit_not_addressable(facts: Facts) -> Found:
+    """Time and Packet name digits that the destination holds."""
+    for place in places_at(facts, "commit"):
+        for name, entry in buffers(place):
+            if unheld(place.layouts, (entry.element,), (place.stage.time, place.stage.packet)):
+                message = f"Time and Packet name cells that `{name}` does not hold"
+                yield place.broken(message, f"{place.stage.time}, {place.stage.packet}", entry.element)
+
+
 def commit_padding_kind(facts: Facts) -> Found:
     """Zeros are promised where the stream has them."""
     for place in places_at(facts, "commit"):
         offsets = touched(place)
         for name, entry in buffers(place):
-            zeros = (kinds_of(place, entry) == ZERO).any(axis=0)
+            zeros = np.asarray(place.layouts.inner(entry.element).kind == ZERO)
             kinds = stream_kinds(place, offsets.shape)
             if not zeros.any() or kinds.shape != offsets.shape or offsets.max() >= len(zeros):
                 continue
@@ -272,6 +282,7 @@ CHECKS: dict[str, Callable[[Facts], Found]] = {
     "cast_packet_mismatch": cast_packet_mismatch,
     "commit_trim_mismatch": commit_trim_mismatch,
     "commit_slice_mismatch": commit_slice_mismatch,
+    "commit_not_addressable": commit_not_addressable,
     "commit_padding_kind": commit_padding_kind,
     "commit_stride": commit_stride,
     "live_cell_unwritten": live_cell_unwritten,
