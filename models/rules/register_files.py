@@ -31,4 +31,14 @@ RULES: tuple[Rule, ...] = (
         "seed 000, from data memory; domain section 6",
         solver=True,
     ),
+    Rule(
+        "reshape_size_mismatch",
+        "A relabelled tensor has as many positions at every level as before.",
+        "seed 000, reshape; domain section 6",
+    ),
+    Rule(
+        "reshape_cells_differ",
+        "Position by position a relabelled tensor holds the old cell, or names what the old one broadcasts.",
+        "seed 000, reshape; domain section 6",
+    ),
 )
