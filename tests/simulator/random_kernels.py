@@ -1,0 +1,175 @@
+"""Random legal kernels: transposes of all element sizes, reductions of a padded axis over Slice, Time and Packet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SLICES = 64
+DTYPES = {"i4": 4, "i8": 8, "f8e4m3": 8, "f8e5m2": 8, "i16": 16, "bf16": 16, "i32": 32, "f32": 32}
+VALID = {4: (16,), 8: (8, 16), 16: (8, 16), 32: (8,)}
+MOST_ROWS = {4: 16, 8: 8, 16: 4, 32: 2}
+COLUMNS = {4: (16, 32), 8: (8, 16, 32), 16: (8, 16, 32), 32: (8, 16, 32)}
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A transpose of [B, C, D] x E into [B, D, E] x C, with E elements of a packet live."""
+
+    text: str
+    valid: int
+    rows: int
+    columns: int
+    out_rows: int
+    iterations: int
+    packets: int
+
+
+def transpose_kernel(rng: np.random.Generator) -> Turned:
+    """Any matrix of the table: live elements of a packet, packets of a row, rows, matrices."""
+    dtype = str(rng.choice(list(DTYPES)))
+    bits = DTYPES[dtype]
+    valid = int(rng.choice(VALID[bits]))
+    single = valid == min(VALID[bits])
+    live = int(rng.integers(2 if single else valid // 2 + 1, valid + 1))
+    packets = int(rng.choice([c // valid for c in COLUMNS[bits] if c >= valid and c % valid == 0]))
+    rows, iterations = int(rng.integers(1, MOST_ROWS[bits] + 1)), int(rng.integers(1, 5))
+    flit = 256 // bits
+    source = f"E # {valid}" if live < valid else "E"
+    padded = f"{source} # {flit}" if valid < flit else source
+    behind = source if packets > 1 else "E"
+    out_rows = valid * packets if packets > 1 else live
+    stored = max(8 * 8 // bits, 1)
+    wide = -(-rows // stored) * stored
+    column = f"C # {wide}" if wide > rows else "C"
+    packet = f"C # {flit}" if rows < flit else "C"
+    text = f"""
+kernel: turned
+axes: {{P: {SLICES}, B: {iterations}, C: {rows}, D: {packets}, E: {live}}}
+tensors:
+  x: {{dtype: {dtype}, element: "P, B, C, D, {source}"}}
+  y: {{dtype: {dtype}, element: "P, B, D, {behind}, {column}", role: output}}
+ops:
+  - {{dma: load, read: x, write: x_dm, slice: P, element: "B, C, D, {source}"}}
+  - pass: turn
+    read: x_dm
+    steps:
+      - fetch: {{time: "B, C, D", packet: "{source}"}}
+      - collect: {{packet: "{padded}"}}
+      - transpose: {{time: "B, D, {behind}", packet: "{packet}"}}
+      - commit: {{write: y_dm, element: "B, D, {behind}, {column}", packet: "{column}"}}
+  - {{dma: store, read: y_dm, write: y}}
+"""
+    return Turned(text, valid, rows, valid * packets, out_rows, iterations, packets)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A reduction of R, `size` of `padded` positions live; digits are (level, stride, size)."""
+
+    text: str
+    size: int
+    padded: int
+    digits: tuple[tuple[str, int, int], ...]
+
+
+OPS = {"i32": ("AddSat", "Max", "Min"), "f32": ("Add", "Max", "Min")}
+
+
+def pad_of(op: str, dtype: str) -> str:
+    """What the host writes so that padding changes nothing."""
+    if op in ("Add", "AddSat"):
+        return "0"
+    if dtype == "i32":
+        return "min" if op == "Max" else "max"
+    return "-inf" if op == "Max" else "+inf"
+
+
+def reduce_kernel(rng: np.random.Generator, *, identity: bool = False) -> Reduced:
+    """R in up to one digit of Slice, two of Time, one of Packet, in any order of strides; A beside it in Time.
+
+    With `identity` the host fills padding so that it changes nothing; else nobody knows what padding holds.
+    """
+    dtype = str(rng.choice(list(OPS)))
+    op = str(rng.choice(OPS[dtype]))
+    lanes = int(rng.choice([1, 1, 4, 4, 8] if identity else [1, 1, 2, 4, 8]))  # collect pads 2 lanes with nothing known
+    digits = [("packet", 1, lanes)] if lanes > 1 else []
+    stride = lanes
+    rest = [("time", int(rng.integers(2, 6))), ("slice", int(rng.choice([1, 2, 4, 8, 64])))]
+    rest.append(("time", int(rng.integers(1, 4))))
+    for i in rng.permutation(len(rest)):
+        level, size = rest[int(i)]
+        if size > 1:
+            digits.append((level, stride, size))
+            stride *= size
+    padded = stride
+    size = int(rng.integers(padded // 2 + 1, padded + (not identity)))
+    pad = pad_of(op, dtype) if identity else "poison"
+    return Reduced(_reduce_text(rng, (dtype, op, pad), size, padded, digits), size, padded, tuple(digits))
+
+
+def _reduce_text(
+    rng: np.random.Generator, what: tuple[str, str, str], size: int, padded: int, digits: list[tuple[str, int, int]]
+) -> str:
+    dtype, op, pad = what
+    whole = "R" if size == padded else f"R # {padded}"
+
+    def term(stride: int, count: int) -> str:
+        text = whole if stride == 1 else f"{whole} / {stride}"
+        return text if stride * count == padded else f"{text} % {count}"
+
+    ordered = sorted(digits, key=lambda d: -d[1])
+    slices = [term(n, count) for level, n, count in ordered if level == "slice"]
+    units = int(np.prod([count for level, _, count in digits if level == "slice"], initial=1))
+    slices += [f"P # {SLICES // units}"] if units < SLICES else []
+    time = [term(n, count) for level, n, count in ordered if level == "time"]
+    held = ", ".join(["A", *time])
+    rng.shuffle(time)
+    time.insert(int(rng.integers(0, len(time) + 1)), "A")
+    lanes = next((count for level, _, count in digits if level == "packet"), 0)
+    packet, ops, tail = _ways(rng, op, lanes, term(1, lanes) if lanes else "", ", ".join(time), padded)
+    kept, stored = ", ".join(slices), f"A, {tail}"
+    return f"""
+kernel: reduced
+axes: {{R: {size}, A: 3, Q: {8 if "Q / 4" in ops else 4}, P: 3}}
+tensors:
+  x: {{dtype: {dtype}, element: "{kept}, {held}, {packet}", pad: "{pad}"}}
+  s: {{dtype: {dtype}, element: "{kept}, {stored}", role: output}}
+ops:
+  - {{dma: load, read: x, write: x_dm, slice: "{kept}", element: "{held}, {packet}"}}
+  - pass: fold
+    read: x_dm
+    steps:
+      - fetch: {{time: "{", ".join(time)}", packet: "{packet}"}}
+      - collect
+      - vector:
+          - {{tag: zero}}
+{ops}
+      - commit: {{write: s_dm, element: "{stored}"}}
+  - {{dma: store, read: s_dm, write: s}}
+"""
+
+
+def _ways(rng: np.random.Generator, op: str, lanes: int, digit: str, time: str, padded: int) -> tuple[str, str, str]:
+    """The packet, the ops from narrow to widen, what a result's packet is."""
+    reduce = f"intra_slice_reduce: {{axis: R, op: {op}"
+    if lanes == 8:
+        inner = digit.removesuffix(" % 8")
+        upper = f"{inner} / 4 % 2" if padded > 8 else f"{inner} / 4"
+        split = f'{{narrow_split: {{time: "{time}, {upper}", packet: "{inner} % 4"}}}}'
+        lines = [split, f'{{{reduce}, time: "A", packet: "1 # 4"}}}}', '{widen_pad: "1 # 8"}']
+        packet, tail = digit, "1 # 2"
+    elif lanes:
+        narrow = digit if lanes == 4 else f"{digit} # 4"
+        lines = [f'{{narrow_trim: "{narrow}"}}', f'{{{reduce}, time: "A", packet: "1 # 4"}}}}', '{widen_pad: "1 # 8"}']
+        packet, tail = digit, "1 # 2"
+    elif rng.random() < 0.5:
+        split = f'{{narrow_split: {{time: "{time}, Q / 4", packet: "Q % 4"}}}}'
+        joined = '{widen_concat: {time: "A", packet: "Q"}}'
+        lines = [split, f'{{{reduce}, time: "A, Q / 4", packet: "Q % 4"}}}}', joined]
+        packet, tail = "Q", "Q"
+    else:
+        lines = ['{narrow_trim: "Q"}', f'{{{reduce}, time: "A", packet: "Q"}}}}', '{widen_pad: "Q # 8"}']
+        packet, tail = "Q", "Q"
+    return packet, "\n".join(f"          - {line}" for line in lines), tail
