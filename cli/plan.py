@@ -79,6 +79,10 @@ def plan(
     why: Annotated[bool, typer.Option("--why", help="Price what would have to give for a shorter plan.")] = False,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")] = True,
     random: Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")] = False,
+    emit_kernel: Annotated[
+        Path | None,
+        typer.Option("--emit-kernel", metavar="FILE", help="Write the kernel with all layouts chosen, as operations."),
+    ] = None,
     timings: Annotated[
         Path | None, typer.Option("--timings", metavar="FILE", help="Write the wall time of each phase.")
     ] = None,
@@ -88,10 +92,11 @@ def plan(
     Status 0: planned; 1: the kernel is wrong or infeasible, or the plan did not verify; 3: undecided within the limit.
     """
     from planner import PlanOptions, Request
+    from planner.export import write_kernel
     from planner.files import check_output
 
     del objective  # the makespan is the only one so far; typer has refused any other word
-    for path, kind in ((output, "plan"), (timings, "timings")):
+    for path, kind in ((output, "plan"), (timings, "timings"), (emit_kernel, "kernel")):
         if path is not None:
             check_output(path, kind, force=force)
     job = _Job(
@@ -118,6 +123,9 @@ def plan(
     found = result or (job.best and job.best.model_copy(update={"stopped_by": "interrupt"}))
     status = INTERRUPTED if interrupted else _report(found)
     _deliver(talk, found, job.progress, output, timings)
+    if emit_kernel is not None and found is not None and found.ops:
+        write_kernel(emit_kernel, found)
+        talk.say(f"kernel written to {emit_kernel}")
     if interrupted and result is None:
         end_at_once()
     return status

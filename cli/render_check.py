@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 def layouts(checked: Checked) -> str:
     """The derived layout of every stage, each operation of the kernel file once; empty where rules are broken."""
+    if checked.expansion:
+        head = f"{checked.name}: a program of {len(checked.expansion)} operations"
+        return "\n".join([styled(head, verdict_style(ok=True)), *(f"  {line}" for line in checked.expansion)])
     if checked.built is None:
         errors = sum(fault.severity == "error" for fault in checked.faults)
         return styled(f"{checked.name}: {errors} fault{'s' * (errors != 1)}", verdict_style(ok=False))

@@ -27,6 +27,7 @@ ROOMS = (
     "dma",
     "schedule",
     "request",
+    "program",
 )
 """Rooms of rules in the order in which `tuplan rules` lists them; each is a module of models/rules."""
 

@@ -11,7 +11,7 @@ import solver
 from models.faults import Fault, FaultError
 from models.graph import Problem
 from models.hardware import Hardware
-from models.plan import Plan, SolverInfo, Source
+from models.plan import Note, Plan, SolverInfo, Source
 from models.presets.load import load_hardware
 from planner import assemble, explain_faster, infeasible, notes, pricing, verify
 from planner.build import Built, build
@@ -21,6 +21,7 @@ from planner.options import PlanOptions, Request
 from planner.preference import leave_main_free
 from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import read_kernel
+from planner.search.lower import lowered
 from planner.whatif_hint import Hint, solution_of
 from solver import Options, Solution
 
@@ -36,8 +37,12 @@ class Prepared:
     built: Built
 
 
-def prepare(path: str | Path, request: Request = Request()) -> Prepared:  # noqa: B008  # frozen, holds no state
-    """Reads a kernel and builds its problem.
+def prepare(
+    path: str | Path,
+    request: Request = Request(),  # noqa: B008  # frozen, holds no state
+    limits: Options = Options(),  # noqa: B008  # frozen, holds no state
+) -> Prepared:
+    """Reads a kernel, searches the layouts that it leaves open within `limits`, and builds its problem.
 
     Raises:
         FaultError: with every fault of the file and of its operations.
@@ -45,6 +50,7 @@ def prepare(path: str | Path, request: Request = Request()) -> Prepared:  # noqa
     """
     source = read_kernel(path, axes=request.axes)
     hardware = load_hardware(source.kernel.hardware, request.settings)
+    source = lowered(source, hardware, limits)
     choices = Choices(dict(request.fixed), request.forbidden)
     return Prepared(source, hardware, build(source, hardware, choices))
 
@@ -76,7 +82,7 @@ def plan(
 
     """
     try:
-        prepared = prepare(path, request)
+        prepared = prepare(path, request, Options(options.time_limit_seconds, options.workers, options.seed))
     except FaultError as error:
         raise infeasible.explained(path, request, error, options) from None
     job = _Planning(prepared, options, progress or _silent, on_plan, stop or threading.Event(), request, hint)
@@ -178,7 +184,8 @@ class _Planning:
                 "chain": chain(self.problem, ops, memory),
             }
         )
-        return out.model_copy(update={"notes": notes.of(out)})
+        searched = tuple(Note(topic="layout_search", text=t) for t in self.prepared.source.notes)
+        return out.model_copy(update={"notes": (*searched, *notes.of(out))})
 
     def _undecided(self, solution: Solution) -> Plan:
         return self._frame(solution)
@@ -221,11 +228,17 @@ class Checked:
     ok: bool
     faults: tuple[Fault, ...]
     built: Built | None = None
+    expansion: tuple[str, ...] = ()
+    """The operations that a program expands into, one a line; their layouts are searched when it is planned."""
 
 
 def check(path: str | Path, request: Request = Request()) -> Checked:  # noqa: B008  # frozen, holds no state
     """Checks the rules of a kernel without planning it; faults are returned, not raised."""
     try:
+        source = read_kernel(path, axes=request.axes)
+        if source.program:
+            lines = tuple(line for node in source.program for line in str(node).splitlines())
+            return Checked(source.kernel.kernel, ok=True, faults=source.faults, expansion=lines)
         prepared = prepare(path, request)
     except FaultError as error:
         return Checked(Path(path).stem, ok=False, faults=error.faults)

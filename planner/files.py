@@ -29,6 +29,7 @@ _OWN_HEADS: dict[str, re.Pattern[bytes]] = {
     "plan": re.compile(rb'\s*\{\s*"schema_version":\s*\d+,\s*"tool":\s*"tuplan"'),
     "timings": re.compile(rb'\s*\{\s*"tool":\s*"tuplan",\s*"timings"'),
     "dot": re.compile(rb"// tuplan: "),
+    "kernel": re.compile(rb"# tuplan: kernel"),
     "sweep": re.compile(rb'\{"tool": "tuplan", "sweep": '),
 }
 """How the tool's own output of each kind begins."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from models.faults import Fault
 from models.kernel import SourcePath
+from planner.program.operations import Node as ProgramNode
 from planner.readers.nodes import Node
 from planner.readers.texts import Texts
 
@@ -39,6 +40,7 @@ class Context:
     at: dict[SourcePath, tuple[int, int]] = field(default_factory=dict)
     op: str = ""
     step: str = ""
+    program: tuple[ProgramNode, ...] = ()
 
     def place(self, path: SourcePath, node: Node) -> None:
         """Remembers where the value at a path stands."""

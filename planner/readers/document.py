@@ -11,6 +11,7 @@ from models.mapping import MappingError
 from planner.readers.context import BAD, Context, Converted, describe
 from planner.readers.nodes import Node
 from planner.readers.operations import Operations
+from planner.readers.program import STATEMENT_SCHEMA, statements
 from planner.readers.scalars import (
     AXIS,
     AXIS_PATTERN,
@@ -67,7 +68,8 @@ DOCUMENT_ROWS = {
     "axes": Row(Kind(_later, _named(AXIS_PATTERN, AXIS_SIZE.schema)), required=True),
     "layouts": Row(Kind(_later, _named(VARIABLE_PATTERN, MAPPING.schema))),
     "tensors": Row(Kind(_later, _named(NAME_PATTERN, _TENSOR_SCHEMA)), required=True),
-    "ops": Row(Kind(_later, {"type": "array", "items": {"$ref": "#/$defs/operation"}}), required=True),
+    "ops": Row(Kind(_later, {"type": "array", "items": {"$ref": "#/$defs/operation"}})),
+    "program": Row(Kind(_later, {"type": "array", "items": STATEMENT_SCHEMA, "minItems": 1})),
 }
 
 
@@ -80,14 +82,27 @@ def document(ctx: Context, root: Node, axes: Dict[str, int]) -> k.Kernel | None:
     ctx.texts.broken_axes |= broken
     _layouts(ctx, nodes.get("layouts"))
     tensors = _tensors(ctx, nodes.get("tensors"))
-    operations = Operations(ctx)
-    ops = operations.read(nodes["ops"], ("ops",)) if "ops" in nodes else BAD
-    check(ctx, tensors, operations)
+    ops: Any = ()
+    if "program" in nodes and "ops" in nodes:
+        ctx.fault("conflicting_fields", nodes["program"], "a kernel has `ops` or a `program`", "both", "one of them")
+    elif "program" in nodes:
+        statements(ctx, nodes["program"], declared, tensors)
+    else:
+        ops = _operations(ctx, root, nodes, tensors)
     if any(f.severity == "error" for f in ctx.faults) or not isinstance(values, dict):
         return None
     values = {n: v for n, v in values.items() if n in ("kernel", "description", "hardware")}
     made = build(ctx, root, k.Kernel, values | {"axes": declared, "tensors": tensors, "ops": ops})
     return made if isinstance(made, k.Kernel) else None
+
+
+def _operations(ctx: Context, root: Node, nodes: Dict[str, Node], tensors: Dict[str, k.Tensor | None]) -> Converted:
+    operations = Operations(ctx)
+    if "ops" not in nodes:
+        ctx.fault("missing_field", root, "a kernel needs `ops`", "nothing", "ops, or a program")
+    ops = operations.read(nodes["ops"], ("ops",)) if "ops" in nodes else BAD
+    check(ctx, tensors, operations)
+    return ops
 
 
 def _pairs(ctx: Context, node: Node | None, what: str, name: Kind) -> list[tuple[str, Node]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from models.faults import Fault
 from models.kernel import Kernel, SourceMap
+from planner.program.operations import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,7 @@ class KernelSource:
     path: str
     sha256: str
     faults: tuple[Fault, ...] = ()
+    program: tuple[Node, ...] = ()
+    """The operations of a `program:`, whose layouts are still to be searched; the kernel has none then."""
+    notes: tuple[str, ...] = ()
+    """What a search for layouts found, for the plan's notes."""

@@ -75,7 +75,7 @@ def _read(content: bytes, file: str, axes: Mapping[str, int]) -> KernelSource:
 def _source(kernel: Kernel, ctx: Context, content: bytes) -> KernelSource:
     positions = SourceMap(file=ctx.file, at=ctx.at)
     digest = hashlib.sha256(content).hexdigest()
-    return KernelSource(kernel, positions, ctx.file, digest, tuple(ctx.faults))
+    return KernelSource(kernel, positions, ctx.file, digest, tuple(ctx.faults), ctx.program)
 
 
 def _decoded(content: bytes, file: str) -> str:

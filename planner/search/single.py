@@ -7,7 +7,6 @@ any other bound falls below it is the shortest of all candidates.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -47,6 +46,8 @@ class _Candidate:
     spread: tuple[Spread, Spread] | None = None
 
 
+QUESTIONS_PER_SECOND = 60
+"""About what one processor asks."""
 _DEPTH = 24
 """A dive prefers a candidate that is one question nearer to a plan when its bound is up to a 20th higher."""
 
@@ -78,8 +79,11 @@ class SingleSearch:
         self.laws = Laws(self.hardware, self.spec.sizes)
 
     def run(self, seconds: float) -> Found:
-        """The best kernel within a time; `proved` when no candidate is left that could be shorter."""
-        end = time.monotonic() + seconds
+        """The best kernel; `proved` when no candidate is left that could be shorter.
+
+        Seconds are turned into a number of questions, so that the same search gives the same answer everywhere.
+        """
+        most = int(seconds * QUESTIONS_PER_SECOND)
         for tiling in tilings(self.spec, self.hardware):
             self._push(self._floor(tiling), 0, _Candidate(tiling))
         best: Judged | None = None
@@ -87,7 +91,7 @@ class SingleSearch:
             bound = self._lowest()
             if bound is None or (best is not None and bound >= (best.makespan or 0)):
                 return Found(best, 0 if best is None else best.makespan or 0, best is not None, self.asked)
-            if time.monotonic() > end:
+            if turn >= most:
                 break
             found = self._ask(self._next(dive=turn % 2 == 1, most=None if best is None else best.makespan))
             if found is not None and (best is None or (found.makespan or 0) < (best.makespan or 0)):
