@@ -86,30 +86,32 @@ class Wanted:
         return int(rows[0]) if len(rows) else None
 
     def sources(self, router: int) -> list[int]:
-        """Slices that would do for an output slice: for each packet the holder that is nearest in the ring's cuts."""
-        near = np.where(self.held[None, :] == self.needed[router][:, None], _apart(router, len(self.held)), _FAR)
-        return sorted({int(at) for at, row in zip(near.argmin(axis=1), near, strict=True) if row.min() < _FAR})
+        """Slices that bring an output slice what it needs, in the order in which it needs it."""
+        return [int(s) for s in self._in_order(self.ring())[router] if s != _PADDING]
 
     def ring(self) -> int:
-        """The smallest power of two such that every live output slice finds its packets in its own block."""
-        out = 1
-        slices = len(self.held)
-        for router in np.flatnonzero(self.live):
-            cells, counts = np.unique(self.needed[router], return_counts=True)
-            near = np.where(self.held[None, :] == cells[:, None], _apart(int(router), slices), _FAR)
-            near.sort(axis=1)
-            farthest = near[np.arange(len(cells)), np.minimum(counts, slices) - 1]
-            reachable = farthest[farthest < _FAR]
-            out = max(out, 1 << int(reachable.max(initial=0)).bit_length())
+        """The smallest power of two such that every live output slice finds its packets in its own block, in order.
+
+        The whole ring where no order of the slices will do.
+        """
+        ring, slices = 1, len(self.held)
+        while ring < slices and (self._in_order(ring)[self.live] == _PADDING).any():
+            ring *= 2
+        return ring
+
+    def _in_order(self, ring: int) -> Ints:
+        """[output slices, packets per step]: of the holders in the own block the first behind the one before."""
+        slices, packets = self.needed.shape
+        at = np.arange(slices, dtype=np.int64)
+        block = at[:, None] // ring == at[None, :] // ring
+        out = np.full((slices, packets), _PADDING, dtype=np.int64)
+        last = np.full(slices, -1, dtype=np.int64)
+        for k in range(packets):
+            fits = block & (self.held[None, :] == self.needed[:, k : k + 1]) & (at[None, :] > last[:, None])
+            found = fits.any(axis=1)
+            out[found, k] = fits.argmax(axis=1)[found]
+            last = np.where(found, out[:, k], slices)
         return out
-
-
-_FAR = 1 << 30
-
-
-def _apart(router: int, slices: int) -> Ints:
-    """By which bits of the slice number every slice differs from one."""
-    return np.arange(slices, dtype=np.int64) ^ router
 
 
 def custom(layouts: Layouts, before: tuple[str, str], after: tuple[str, str]) -> Wanted:
