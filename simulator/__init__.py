@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from models.faults import Fault, FaultError
 from models.mapping import MappingError
 from models.plan import Cycles, Plan, Values, Verification
-from simulator.bench import Bench, Report
+from simulator.bench import UNFIT, Bench, Report
 from simulator.checks import run_checks
 from simulator.comparison import compare_output
 from simulator.facts import makespan_of
@@ -85,7 +85,7 @@ def _compare(bench: Bench, values: dict[str, Any], *, bounded: bool) -> dict[str
     axes = {name: named_axes(t, kernel.axes) for name, t in kernel.tensors.items()}
     try:
         wanted = reference_outputs(kernel, values, axes, bounded=bounded)
-    except LookupError as error:
+    except (LookupError, *UNFIT) as error:
         bench.report.add("unknown_reference", f"the kernel has no meaning in the reference: {error}")
         wanted = {}
     return {

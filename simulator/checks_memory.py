@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
+from models.cells import LIVE
 from models.dtypes import DTYPES
+from models.mapping import axis_names
 from models.plan import MemoryEntry
 from simulator.facts import Access, Broken, Facts, places_meet
 
+_LEVELS = ("chip", "cluster", "slice", "lane", "element")
 _HALVES = {"full": (0, 2), "first_half": (0, 1), "second_half": (1, 2)}
 
 
@@ -39,9 +44,11 @@ def _together(facts: Facts, *files: str) -> Iterator[tuple[MemoryEntry, MemoryEn
 
 
 def region_overlap(facts: Facts) -> Iterator[Broken]:
-    """TRF rows."""
+    """TRF rows; a tensor in mode full keeps both halves from all others."""
     for one, other in _together(facts, "trf"):
-        message = f"`{one.tensor}` and `{other.tensor}` share TRF rows while both are alive"
+        whole = "full" in (one.region, other.region)
+        shared = "the TRF, which one of them has in full," if whole else "TRF rows"
+        message = f"`{one.tensor}` and `{other.tensor}` share {shared} while both are alive"
         yield Broken(message, "", f"rows {_rows(one)} and {_rows(other)}", "disjoint rows or lives")
 
 
@@ -158,6 +165,39 @@ def size_mismatch(facts: Facts) -> Iterator[Broken]:
             yield Broken(message, "", _place(entry), _place(origin))
 
 
+def _relabelled(facts: Facts) -> Iterator[tuple[MemoryEntry, str, str, str]]:
+    """(instance, level, mapping, mapping of its origin) of every relabelled tensor."""
+    for entry in facts.plan.memory:
+        origin = facts.bench.entries.get(entry.shares)
+        for level in _LEVELS if origin is not None else ():
+            yield entry, level, getattr(entry, level) or "1", getattr(origin, level) or "1"
+
+
+def reshape_size_mismatch(facts: Facts) -> Iterator[Broken]:
+    """A relabelled tensor keeps its size per level."""
+    for entry, level, new, old in _relabelled(facts):
+        found, wanted = facts.bench.layouts.size(new), facts.bench.layouts.size(old)
+        if found != wanted:
+            yield Broken(f"`{entry.tensor}` has another size in {level} than its origin", "", found, wanted)
+
+
+def reshape_cells_differ(facts: Facts) -> Iterator[Broken]:
+    """Position by position a relabelled tensor has the same cell; what the origin lacks may get a name."""
+    layouts = facts.bench.layouts
+    held: dict[str, set[str]] = {}
+    for entry, _, _, old in _relabelled(facts):
+        held.setdefault(entry.tensor, set()).update(axis_names(layouts.mapping(old)))
+    for entry, level, new, old in _relabelled(facts):
+        here, there = layouts.inner(old), layouts.inner(new)
+        if here.kind.shape != there.kind.shape:
+            continue
+        live, zero = np.asarray(here.kind == LIVE), np.int64(0)
+        axes = (here.index.keys() | there.index.keys()) & held[entry.tensor]
+        moved = [((here.index.get(a, zero) != there.index.get(a, zero)) & live).any() for a in axes]
+        if any(moved) or not np.array_equal(live, np.asarray(there.kind == LIVE)):
+            yield Broken(f"`{entry.tensor}` claims other cells in {level} than its origin holds", "", new, old)
+
+
 def _place(entry: MemoryEntry) -> tuple[object, ...]:
     return entry.file, entry.address, entry.row
 
@@ -180,4 +220,6 @@ CHECKS: dict[str, Callable[[Facts], Iterator[Broken]]] = {
     "address_alignment": address_alignment,
     "lifetime_mismatch": lifetime_mismatch,
     "size_mismatch": size_mismatch,
+    "reshape_size_mismatch": reshape_size_mismatch,
+    "reshape_cells_differ": reshape_cells_differ,
 }

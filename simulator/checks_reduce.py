@@ -16,7 +16,8 @@ from simulator.checks_cells import Digit, Found, alike, digits, grouped, same_or
 from simulator.checks_settings import inner_time
 from simulator.checks_vector import INTER, Link, links
 from simulator.facts import Facts
-from simulator.values import Bits, integer_range
+from simulator.loading import pad_value
+from simulator.values import Bits, decode, integer_range
 
 INTRA = "intra_slice_reduce"
 _OPS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -30,7 +31,6 @@ _INVERTIBLE = {
     "fp_binary": frozenset({"addf", "add", "subf", "sub", "mulf", "mul"}),
     "fxp": frozenset({"addfxp", "addfxpsat", "subfxp", "subfxpsat", "mulint"}),
 }
-_INF = {"-inf": -inf, "+inf": inf}
 
 
 def _op(link: Link) -> str:
@@ -200,13 +200,9 @@ def _origin(facts: Facts, link: Link) -> tuple[str, set[Mapping]] | None:
 
 def _number(pad: str, dtype: str) -> float | None:
     """The number that `pad` writes in a type."""
-    if pad == "0":
-        return 0.0
-    if pad in _INF:
-        return _INF[pad] if dtype in ("f32", "bf16", "f8e5m2") else None
-    if pad in ("min", "max") and dtype in ("i4", "i8", "i16", "i32"):
-        return float(integer_range(dtype)[pad == "max"])
-    return None
+    if pad == "poison":
+        return None
+    return float(decode(np.atleast_1d(pad_value(pad, dtype)), dtype)[0])
 
 
 def _arriving(link: Link, value: float | None) -> float | None:

@@ -27,6 +27,11 @@ def compare_output(bench: Bench, name: str, wanted: Named | None) -> Values:
         bench.report.add("unwritten_output", f"nothing in the kernel writes output `{name}`", found=name)
         return Values(ok=False, max_abs_error=0.0, elements=count)
     axes = named_axes(tensor, bench.plan.kernel.axes)
+    if not set(wanted.axes) <= set(axes):
+        foreign = ", ".join(sorted(set(wanted.axes) - set(axes)))
+        message = f"output `{name}` has no axis {foreign}, which what the kernel writes there has"
+        bench.report.add("unknown_reference", message, found=foreign)
+        return Values(ok=False, max_abs_error=0.0, elements=count)
     shape = declared_shape(tensor, bench.plan.kernel.axes)
     number = np.broadcast_to(numbered(cells, axes, bench.plan.kernel.axes), held.raw.shape)[live]
     lost = held.poison[live]

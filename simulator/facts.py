@@ -239,8 +239,10 @@ class Place:
 
 
 def places_meet(one: MemoryEntry, other: MemoryEntry) -> bool:
-    """Whether two instances of one memory share a byte, or a row of the TRF."""
+    """Whether two instances of one memory share a byte, or a row of the TRF, which mode full takes whole."""
     if one.file == "trf":
+        if "full" in (one.region, other.region):
+            return True
         first, second = (e.row or 0 for e in (one, other))
         return first < second + (other.rows or 0) and second < first + (one.rows or 0)
     first, second = (e.address or 0 for e in (one, other))

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.cells import LIVE
+from models.dtypes import DTYPES
 from models.mapping import Axis, Mapping, Pad, Padding, axis_names, nodes
 from models.plan import MemoryEntry, Stage
 from simulator.bench import Run, spatial
+from simulator.engines.dma_moves import judge_cells, judge_runs
 from simulator.layouts import Catalogue, Identity, numbered
 from simulator.linear import digit_of, evaluate
 from simulator.memories import Block, HbmTensor
@@ -62,8 +64,11 @@ def dma(run: Run, stage: Stage) -> Moved:
     catalogue = Catalogue.of(source.cells, axes, sizes, source.shape)
     at = np.broadcast_to(catalogue.find(target.cells), target.shape)
     _check_agreement(run, write, source, catalogue, sizes)
+    judge_cells(run, write, source.cells, target.cells, at)
     _deliver(run, write, source, at)
-    return _for_timeline(run, source, target, at)
+    moved = _for_timeline(run, source, target, at)
+    judge_runs(run, write, moved.at, DTYPES[source.dtype].bits)
+    return moved
 
 
 def _side(run: Run, name: str, partner: str, *, values: bool) -> Side:

@@ -116,9 +116,13 @@ def same(plan: Plan) -> Plan:
     return plan
 
 
-def _second_trf(row: int) -> Edit:
+def _second_trf(region: str, row: int) -> Edit:
+    """A second tensor in the TRF beside `b_trf`, which takes the first half."""
+
     def edit(plan: Plan) -> Plan:
-        twin = next(e for e in plan.memory if e.tensor == "b_trf").model_copy(update={"tensor": "twin", "row": row})
+        plan = memory("b_trf", region="first_half")(plan)
+        held = next(e for e in plan.memory if e.tensor == "b_trf")
+        twin = held.model_copy(update={"tensor": "twin", "row": row, "region": region})
         return plan.model_copy(update={"memory": (*plan.memory, twin)})
 
     return edit
@@ -195,7 +199,7 @@ EDITS: dict[str, tuple[str, Edit, Edit]] = {
     "data_hazard_war": ("round_trip", moved_to("again", "reload", -1), moved_to("again", "reload", 0)),
     "data_hazard_waw": ("round_trip", moved_to("again", "spill", -1), moved_to("again", "spill", 0)),
     "fence_missing": ("round_trip", moved("reload", -1), moved_to("reload", "spill", FENCE)),
-    "region_overlap": ("gemm", _second_trf(7), _second_trf(8)),
+    "region_overlap": ("gemm", _second_trf("full", 64), _second_trf("second_half", 64)),
     "region_out_of_bounds": ("gemm", memory("b_trf", row=121), memory("b_trf", row=120)),
     "vrf_capacity": ("scale", memory("w_vrf[1]", address=VRF - 96), memory("w_vrf[1]", address=VRF - 128)),
     "dm_capacity": ("scale", memory("y_dm", address=DM - 120), memory("y_dm", address=DM - 128)),
