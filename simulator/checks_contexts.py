@@ -97,8 +97,9 @@ def bank_run(stage: Stage, access_bytes: int, dtype: str, hardware: Hardware) ->
 
 @lru_cache(maxsize=256)
 def _bank_run(walk: Walk, access_bytes: int, bits: int, width: int, banks: int) -> int:
-    first = walk_offsets(walk)[:: max(1, access_bytes * 8 // bits)] * bits // 8 // width % banks
-    touched = -(-access_bytes // width)
+    start = walk_offsets(walk)[:: max(1, access_bytes * 8 // bits)] * bits // 8
+    # An access that does not begin with a row of a bank reaches into one more.
+    first, touched = start // width % banks, (start + access_bytes - 1) // width - start // width + 1
     best = 0
     for bank in range(banks):
         hit = (bank - first) % banks < touched
