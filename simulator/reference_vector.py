@@ -15,7 +15,7 @@ import numpy as np
 from models.vector_ops import VectorOp
 from simulator.named import Named, Numbers, rounded, spread
 from simulator.reference_fold import fold, fold_slices, slice_part
-from simulator.reference_tables import BITS, FLOAT, INTEGER, Function, full_name, to_fixed
+from simulator.reference_tables import BITS, FLOAT, HIGHEST, INTEGER, LOWEST, Function, full_name, to_fixed
 
 _LAYOUT_ONLY = frozenset({"narrow_split", "narrow_trim", "widen_concat", "widen_pad", "filter"})
 _BINARY = ("fp_binary", "fp_div", "clip", "fxp", "logic")
@@ -215,8 +215,12 @@ def _evaluated(function: Function, arguments: list[Named], dtype: str) -> Named:
     folded = {a: p for n in arguments for a, p in n.folded.items()}
     with np.errstate(all="ignore"):
         values = rounded(function(*(n.values for n in sides)), dtype)
-    if dtype != "f32" or all(n.error is None for n in sides):
+    if all(n.error is None for n in sides):
         return Named(axes, values, dtype, picks, folded=folded)
+    if dtype != "f32":
+        # only an order of saturating sums leaves an i32 open, and then altogether
+        unsure = np.asarray(sum(np.zeros(()) if n.error is None else n.error for n in sides))
+        return Named(axes, values, dtype, picks, np.where(unsure > 0, float(HIGHEST - LOWEST), 0.0), folded)
     error = np.abs(values) * 2.0**-23
     with np.errstate(all="ignore"):
         for corner in np.ndindex(*(2,) * len(sides)):
