@@ -14,6 +14,7 @@ from tests.planner.registers.kernels import op, planned, stage
 
 HARDWARE = load_hardware()
 ROWS = HARDWARE.trf.cache_rows
+WHOLE = Switches()
 UNITS, REUSES, SWEEPS = (1, 2, 4, 5, 8, 16), (1, 2, 3), (1, 2, 5)
 STORES = [
     Store(flits, interval, per_lane, offset)
@@ -21,7 +22,7 @@ STORES = [
 ]
 
 
-def simulated(reads: Reads, store: Store, switches: Switches = Switches()):
+def simulated(reads: Reads, store: Store, switches: Switches = WHOLE):
     width = 64 if reads.wide else 32
     offsets = list(walk([(reads.sweeps, 0), (reads.units, reads.step * width), (reads.reuse, 0)]))
     return run_banks(

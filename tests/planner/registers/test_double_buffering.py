@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from tests.planner.registers.kernels import op, planned
@@ -78,7 +80,7 @@ def half_sized(text: str) -> str:
 def test_tiles_of_half_the_file_flip_between_the_halves():
     plan = planned("tiled_matmul", half_sized, verify=False)
     regions = [e.region for e in sorted((e for e in plan.memory if e.file == "trf"), key=lambda e: e.start)]
-    assert all(a != b for a, b in zip(regions, regions[1:], strict=False)), regions
+    assert all(a != b for a, b in pairwise(regions)), regions
     assert set(regions) == {"first_half", "second_half"}
 
 
@@ -90,7 +92,8 @@ def two_passes(text: str) -> str:
     ops = ['  - {dma: load_a, read: a, write: a_dm, slice: "{Rows}", element: "I % 64, K"}']
     for weights, axis in (("b", "J"), ("d", "H")):
         ops.append(
-            f'  - {{dma: load_{weights}, read: {weights}, write: {weights}_dm, slice: "{{Rows}}", element: "{axis}, K"}}'
+            f"  - {{dma: load_{weights}, read: {weights}, write: {weights}_dm, "
+            f'slice: "{{Rows}}", element: "{axis}, K"}}'
         )
     for weights, axis, out in (("b", "J", "c"), ("d", "H", "e")):
         ops.append(f"""

@@ -61,7 +61,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("old", "new"), list(product(TEXTS, TEXTS)))
 def test_against_the_cells_one_by_one(old, new):
-    """Cells by enumeration: live where the old one is, same index along the old axes, other axes only over broadcasts."""
+    """Cells by enumeration: same index along the old axes; other axes where the old mapping is a broadcast."""
     before, after = (cells(parse(t, AXES), np.arange(8)) for t in (old, new))
     same = before.same_as(after).all()
     axes = set(before.index)
