@@ -28,7 +28,7 @@ from models.linear import parse_linear
 from models.mapping import Pad, axis_names, nodes, text
 from models.parse import Scope, parse
 from models.plan import Stage
-from planner import casts, contention, passes
+from planner import casts, contention, passes, starvation
 from planner.buffers import Buffers, Draft
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
@@ -126,7 +126,7 @@ class _Builder:
 
     def _problem(self, buffers: tuple[Buffer, ...], edges: tuple[Edge, ...]) -> Problem:
         ops = casts.settled(self.operations)
-        return contention.reserved(Problem(ops, edges, buffers, self.hardware, self.programs))
+        return contention.reserved(starvation.settled(Problem(ops, edges, buffers, self.hardware, self.programs)))
 
     def _hbm(self, name: str) -> TensorLayout:
         tensor = self.source.kernel.tensors[name]

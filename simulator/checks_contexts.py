@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import combinations
 
 import numpy as np
 
@@ -43,10 +44,35 @@ def wrong_contexts(facts: Facts) -> Iterator[Broken]:
         wanted = needed(facts, op)
         if wanted is None or op.kind == "bitmap_load":
             continue
-        if set(op.contexts) != wanted:
+        if set(op.contexts) != wanted and not (set(op.contexts) == wanted | {"dma"} and _gives_way(facts, op)):
             yield Broken(
                 "the operation holds other contexts than its steps need", op.name, _listed(op.contexts), _listed(wanted)
             )
+    yield from _starving(facts)
+
+
+def _gives_way(facts: Facts, op: PlannedOp) -> bool:
+    """Whether a pass may hold DMA for the sake of another one: the longer of two runs that starve DMA together."""
+    return 2 * _run(facts, op) >= facts.plan.hardware.dm.starvation_accesses
+
+
+def _run(facts: Facts, op: PlannedOp) -> int:
+    return _longest_bank_run(facts.plan.programs.get(op.program, ()), facts)
+
+
+def _starving(facts: Facts) -> Iterator[Broken]:
+    """Runs of a Main pass and a Sub pass add where both overlap one transfer."""
+    limit = facts.plan.hardware.dm.starvation_accesses
+    runs = [(op, _run(facts, op)) for op in facts.plan.ops if op.kind == "pass"]
+    long = [(op, run) for op, run in runs if run > 1]
+    if sum(sorted(run for _, run in long)[-2:]) < limit:
+        return
+    for dma in (op for op in facts.plan.ops if op.kind == "dma"):
+        beside = [(op, run) for op, run in long if op.start < dma.end and dma.start < op.end]
+        for (one, a), (other, b) in combinations(beside, 2):
+            if a + b >= limit and max(one.start, other.start, dma.start) < min(one.end, other.end, dma.end):
+                message = f"`{one.name}` and `{other.name}` keep one DM bank from `{dma.name}`"
+                yield Broken(message, one.name, f"{a} + {b} accesses in a row", f"less than {limit}, or DMA held")
 
 
 def needed(facts: Facts, op: PlannedOp) -> set[str] | None:

@@ -9,6 +9,7 @@ from models.graph import DMA, MAIN, SUB, VECTOR
 from models.presets.load import load_hardware
 from planner.engines import pipeline
 from planner.engines.addresses import bank_run
+from simulator import simulate
 from tests.planner.registers.kernels import op, planned, stage
 
 FETCHED, CONTRACTED = (
@@ -208,3 +209,58 @@ def test_a_sub_pass_cannot_contract():
     with pytest.raises(FaultError) as error:
         planned("matrix_vector", lambda t: t.replace("read: x_dm\n", "read: x_dm\n    context: sub\n"))
     assert {f.rule for f in error.value.faults} == {"sub_context_step"}
+
+
+TWO_RUNS = """
+kernel: two_runs
+axes: {R: 40, C: 64, S: 64, T: 64}
+tensors:
+  x: {dtype: bf16, element: "S, R, C"}
+  y: {dtype: bf16, element: "S, C / 4, R, C % 4", role: output}
+  u: {dtype: bf16, element: "T, R, C"}
+  v: {dtype: bf16, element: "T, C / 4, R, C % 4", role: output}
+ops:
+  - {dma: load_x, read: x, write: x_dm, slice: "S", element: "R, C"}
+  - {dma: load_u, read: u, write: u_dm, slice: "T", element: "R, C"}
+  - pass: turn
+    read: x_dm
+    context: main
+    steps:
+      - fetch: {time: "C / 4, R", packet: "C % 4"}
+      - collect
+      - commit: {write: y_dm, element: "C / 4, R, C % 4"}
+  - pass: turn_too
+    read: u_dm
+    context: sub
+    steps:
+      - fetch: {time: "C / 4, R", packet: "C % 4"}
+      - collect
+      - commit: {write: v_dm, element: "C / 4, R, C % 4"}
+  - {dma: store_y, read: y_dm, write: y}
+  - {dma: store_v, read: v_dm, write: v}
+"""
+
+
+def test_runs_of_two_contexts_add():
+    """40 accesses in a row on Main and 40 on Sub are 80 while both run: the domain page, starvation."""
+    plan = planned("gemm", lambda _: TWO_RUNS)
+    assert stage(plan, "turn", "fetch").settings["bank_run"] in range(32, 64)
+    assert "dma" in op(plan, "turn").contexts or "dma" in op(plan, "turn_too").contexts
+    assert plan.verification is not None
+    assert plan.verification.ok, plan.verification.violations
+    short = planned("gemm", lambda _: TWO_RUNS.replace("R: 40", "R: 16"))
+    assert op(short, "turn").contexts == ("main",)
+    assert op(short, "turn_too").contexts == ("sub",)
+
+
+def test_the_simulator_sees_runs_that_add():
+    plan = planned("gemm", lambda _: TWO_RUNS)
+    free = {"turn": ("main",), "turn_too": ("sub",)}
+    ops = tuple(
+        o.model_copy(update={"contexts": free[o.name], "start": 1003, "end": 1003 + o.cycles})
+        if o.name in free
+        else o.model_copy(update={"start": 1003, "end": 1003 + o.cycles})
+        for o in plan.ops
+    )
+    found = simulate(plan.model_copy(update={"ops": ops}))
+    assert any(v.rule == "wrong_contexts" and "keep one DM bank" in v.message for v in found.violations)
