@@ -81,3 +81,56 @@ ops:
       - commit: {{write: y_dm, slice: "{part if level == "slice" else "A"}", element: "{rest}, C"}}
   - {{dma: store, read: y_dm, write: y}}
 """
+
+
+def bitmap_kernel(*wanted: str) -> str:
+    """Passes over one tensor that each take it into a Slice by a custom configuration over all 256 slices."""
+    each = range(len(wanted))
+    tensors = [f'  y{i}: {{dtype: i8, element: "A, B, C", role: output}}' for i in each]
+    loads = [
+        f"""
+  - pass: move{i}
+    read: x_dm
+    steps:
+      - fetch: {{time: "B", packet: "C"}}
+      - switch: {{slice: "{slice_}", time: auto, config: {{kind: CustomBroadcast, ring_size: 256}}}}
+      - collect
+      - commit: {{write: y{i}_dm, slice: "{slice_}", element: "B, C"}}"""
+        for i, slice_ in enumerate(wanted)
+    ]
+    stores = [f"  - {{dma: store{i}, read: y{i}_dm, write: y{i}}}" for i in each]
+    head = [
+        "kernel: bitmaps",
+        "axes: {A: 256, B: 4, C: 32}",
+        "tensors:",
+        '  x: {dtype: i8, element: "A, B, C"}',
+        *tensors,
+        "ops:",
+        '  - {dma: load, read: x, write: x_dm, slice: "A", element: "B, C"}',
+    ]
+    return "\n".join([*head, *(part.lstrip("\n") for part in loads), *stores, ""])
+
+
+def repeated_kernel(times: int) -> str:
+    """Slices that hold copies change places, tile by tile: a custom ring of 32 slices, or a Transpose over 64."""
+    tile = 'tile: "B", length: 2, start: "2 * i"'
+    return f"""
+kernel: repeated
+axes: {{A: 4, D: 32, B: {2 * times}, C: 32}}
+tensors:
+  x: {{dtype: i8, element: "A, D, B, C"}}
+  y: {{dtype: i8, element: "A, D, B, C", role: output}}
+ops:
+  - {{dma: load, read: x, write: x_dm, slice: "A, 2, D", element: "B, C"}}
+  - loop: i
+    count: {times}
+    ops:
+      - pass: move
+        read: {{tensor: x_dm, {tile}}}
+        steps:
+          - fetch: {{time: "B = 2", packet: "C"}}
+          - switch: {{slice: "A, D, 2", time: auto, config: auto}}
+          - collect
+          - commit: {{write: {{tensor: y_dm, {tile}}}, slice: "A, D, 2", element: "B, C"}}
+  - {{dma: store, read: y_dm, write: y}}
+"""
