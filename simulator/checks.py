@@ -1,6 +1,7 @@
 """All rules of a schedule and of derived settings once more, from the plan alone: rule id to check.
 
-Each check yields what it found broken; a rule that no edit of a plan can break has no place here.
+Each check yields what it found broken. What only an execution can show is named while the plan runs: EXECUTED says
+where, so that both tables together say of every rule of engines and schedules what checks it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from simulator import (
     checks_banks,
+    checks_claims,
     checks_contexts,
     checks_contraction,
     checks_dma,
@@ -27,6 +29,9 @@ from simulator import (
     checks_vector,
 )
 from simulator.bench import UNFIT, Bench
+from simulator.comparison import compare_output
+from simulator.engines.dma import dma
+from simulator.engines.dma_moves import judge_cells, judge_runs
 from simulator.facts import Broken, Facts
 from simulator.machine import Counted
 
@@ -40,6 +45,7 @@ CHECKS: dict[str, Check] = {
     **checks_memory.CHECKS,
     **checks_banks.CHECKS,
     **checks_settings.CHECKS,
+    **checks_claims.CHECKS,
     **checks_engines.CHECKS,
     **checks_fetch.CHECKS,
     **checks_switch.CHECKS,
@@ -52,6 +58,17 @@ CHECKS: dict[str, Check] = {
     **checks_dma.CHECKS,
 }
 """One check per rule id; several rules may come out of one look at the plan."""
+
+EXECUTED: dict[str, Callable[..., object]] = {
+    "unwritten_output": compare_output,
+    "write_conflict": dma,
+    "dma_cells_missing": judge_cells,
+    "dma_cells_unwritten": judge_cells,
+    "dma_axis_dropped": judge_cells,
+    "dma_whole_bytes": judge_runs,
+    "dma_dm_alignment": judge_runs,
+}
+"""What names a rule while a plan is executed; `claims.RULE_OF_STEP` names some rules of CHECKS there once more."""
 
 
 def run_checks(bench: Bench, counted: Counted) -> None:

@@ -21,9 +21,10 @@ TRIPLES = {
     "tests.planner.readers.changes": "CHANGES",
     "tests.planner.readers.test_rules": "CONTENTS",
     "tests.simulator.edits": "EDITS",
+    "tests.simulator.rule_cases": "TRIPLES",
 }
 """Tables that give all three of a rule under its id alone: changes of a kernel file, edits of a plan."""
-OUTSIDE_TABLES = {"unreadable_file", "claim_mismatch", "unwritten_output", "write_conflict"}
+OUTSIDE_TABLES = {"unreadable_file", "unwritten_output", "write_conflict"}
 """Rules that no table can hold, tested where they show: no content makes a file unreadable, the others are named while
 a plan is executed."""
 
@@ -44,13 +45,6 @@ def ids_in_tables() -> set[str]:
     for module, table in TRIPLES.items():
         found |= {f"{rule}.{part}" for rule in getattr(import_module(module), table) for part in THREE}
     return found
-
-
-def ids_in_simulator() -> set[str]:
-    """Rule ids that stand as text in the simulator: the keys of its checks, and what it names while a plan runs."""
-    folder = Path(simulator.checks.__file__).parent
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in sorted(folder.rglob("*.py"))]
-    return {n.value for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value in rules()}
 
 
 def test_ids_are_unique_and_snake_case():
@@ -91,12 +85,24 @@ def test_every_tested_rule_is_registered():
     assert unknown == set()
 
 
-def test_the_simulator_checks_every_rule_of_a_schedule():
-    """Rules of an engine's mappings come out of the execution instead: a wrong cell is a claim_mismatch there."""
-    wanted = {r.id for r in known() if r.kind == "schedule" and not r.warning}
-    lacking = sorted(wanted - set(simulator.checks.CHECKS) - ids_in_simulator())
+def checked() -> set[str]:
+    """Rules that the simulator checks: from the plan, or where it executes it."""
+    return set(simulator.checks.CHECKS) | set(simulator.checks.EXECUTED)
+
+
+def test_the_simulator_checks_every_rule_of_an_engine_or_a_schedule():
+    wanted = {r.id for r in known() if r.kind in ("engine", "schedule") and not r.warning}
+    lacking = sorted(wanted - checked())
     assert lacking == [], "rules without a check of the plan:\n" + "\n".join(lacking)
 
 
+def test_what_is_named_while_a_plan_runs_stands_in_the_simulator():
+    """A rule of EXECUTED is a text of the module that is said to name it, or of one that it works with."""
+    folder = Path(simulator.checks.__file__).parent
+    trees = [ast.parse(f.read_text(encoding="utf-8")) for f in sorted(folder.rglob("*.py")) if f.name != "checks.py"]
+    texts = {n.value for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+    assert set(simulator.checks.EXECUTED) - texts == set()
+
+
 def test_the_simulator_checks_only_registered_rules():
-    assert sorted(set(simulator.checks.CHECKS) - set(rules())) == []
+    assert sorted(checked() - set(rules())) == []

@@ -22,6 +22,13 @@ RULES: tuple[Rule, ...] = tuple(
         ("case_form", "A case file has the form that `tuplan schema cases` prints.", _CASES),
         ("unknown_engine", "The engine of a case is one of the table.", _CASES),
         ("unreadable_inputs", "Inputs are a file in the .npz or the safetensors format.", _CLI),
+        ("input_unknown", "Values are given for inputs of the kernel alone.", _CLI),
+        ("input_missing", "Where values are given, every input of the kernel has some.", _CLI),
+        (
+            "input_shape",
+            "The values of an input have one dimension per axis that its mappings name, in that order.",
+            _CLI,
+        ),
         ("inputs_mismatch", "The inputs hold one array for each input of the kernel, by its name.", _CLI),
     )
 )

@@ -128,6 +128,23 @@ def _second_trf(region: str, row: int) -> Edit:
     return edit
 
 
+def _relabelled(**changes: Any) -> Edit:
+    """A tensor that relabels `b_dm`, which lies in data memory."""
+
+    def edit(plan: Plan) -> Plan:
+        held = next(e for e in plan.memory if e.tensor == "b_dm")
+        twin = held.model_copy(update={"tensor": "twin", "shares": "b_dm", **changes})
+        return plan.model_copy(update={"memory": (*plan.memory, twin)})
+
+    return edit
+
+
+def _staged(after: str) -> Edit:
+    """A zero point is subtracted, and `after` stands behind the collect."""
+    subtracted = inserted("move", "fetch", "fetch_zero_point_sub", "i9", zero_point=1)
+    return all_of(subtracted, inserted("move", "collect", after, "i9", **{"with": "w"}))
+
+
 def _dropped(*names: str) -> Edit:
     return lambda plan: plan.model_copy(update={"ops": tuple(o for o in plan.ops if o.name not in names)})
 
@@ -214,6 +231,14 @@ EDITS: dict[str, tuple[str, Edit, Edit]] = {
         ),
     ),
     "size_mismatch": ("gemm", plus("memory", "c_dm", "bytes", 8), memory("c_dm", address=16384)),
+    "reshape_size_mismatch": ("gemm", _relabelled(element="J % 32, K % 32"), _relabelled(element="J % 32, K")),
+    "reshape_cells_differ": ("gemm", _relabelled(element="K, J % 32"), _relabelled(element="J % 32, K / 2, K % 2")),
+    "zero_point_without_contraction": ("custom", _staged("vector"), _staged("contract_outer")),
+    "claim_mismatch": (
+        "gemm",
+        stage_fields("matmul", "commit", time="J / 8 % 4, I % 32"),
+        stage_fields("matmul", "commit", time="[I % 32, J / 8 % 4]"),
+    ),
     "settings_mismatch": (
         "gemm",
         settings("matmul", "fetch", read_bytes=16),

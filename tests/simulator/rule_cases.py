@@ -213,7 +213,11 @@ _NARROW = "1 # 64"
 
 TRANSFERS: dict[str, Triple] = {
     "dma_memory": (_LOAD, transfer(_HBM, _DM | {"memory": "vrf"}), transfer(_DM, dm("B", "A % 2, A / 2"))),
-    "dma_dtype": (_LOAD, transfer(_HBM, dm("B", dtype="f32")), transfer(hbm("A, B", dtype="f32"), dm("B", dtype="f32"))),
+    "dma_dtype": (
+        _LOAD,
+        transfer(_HBM, dm("B", dtype="f32")),
+        transfer(hbm("A, B", dtype="f32"), dm("B", dtype="f32")),
+    ),
     "dma_chip": (
         _LOAD,
         transfer(_HBM, dm("B", chip="Chips")),
