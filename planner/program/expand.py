@@ -265,7 +265,7 @@ class _Rows:
         return axis.name
 
     def _softmax(self, e: Call) -> _Chain:
-        """exp(x - max x) / sum of that: the highest value, the sum and the shares, one pass each."""
+        """Gives exp(x - max x) / sum of that: the highest value, the sum and the shares, one pass each."""
         source = self._source(e.arguments[0])
         axis = self._axis(e, 1, source.axes)
         kept = tuple(a for a in source.axes if a != axis)
@@ -278,7 +278,7 @@ class _Rows:
         return _Chain(source, source.axes, [*powers, product], taken=taken, products=1)
 
     def _rmsnorm(self, e: Call) -> _Chain:
-        """x / sqrt(mean of x^2 + epsilon) * weight: the mean, its root, the product, one pass each."""
+        """Gives x / sqrt(mean of x^2 + epsilon) * weight: the mean, its root, the product, one pass each."""
         source = self._source(e.arguments[0])
         axis = self._axis(e, 2, source.axes)
         weight = _tensor(e.arguments[1], replace(self.scope, values=self.values))

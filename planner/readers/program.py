@@ -94,7 +94,14 @@ def _statement(ctx: Context, node: Node, index: int, scope: Scope) -> Operation 
 
 
 def _at(statement: Statement, node: Node, stated: dict[str, str]) -> Statement:
-    return replace(statement, line=node.line, column=node.column, **stated)
+    return replace(
+        statement,
+        line=node.line,
+        column=node.column,
+        cluster=stated.get("cluster"),
+        slice=stated.get("slice"),
+        element=stated.get("element"),
+    )
 
 
 def _place(node: Node, column: int) -> tuple[int, int]:

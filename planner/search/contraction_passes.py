@@ -165,7 +165,9 @@ class _Builder:
         left = tuple(p for p in (*streamed, *inner) if p.axis not in names)
         steps += [
             Collect(),
-            ContractOuter(with_=self.trf, time=written((*streamed, *inner)), packet=contracted),
+            ContractOuter.model_validate(
+                {"with": self.trf, "time": written((*streamed, *inner)), "packet": contracted}
+            ),
             ContractPacket(packet=written(tiling.columns)),
             ContractTime(time=written(left)),
             ContractLane(mode="interleaved" if self.mode == "interleaved" else "sequential"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from models.faults import Fault
 from models.hardware import Hardware
 from planner.program.operations import Einsum, Node, Rows
@@ -38,20 +36,24 @@ def why_not(source: KernelSource, hardware: Hardware) -> list[Fault]:
 def _fault(source: KernelSource, node: Node, hardware: Hardware, finder: Finder) -> Fault:
     statement, sizes = node.statement, dict(source.kernel.axes)
     need, have, where = least_room(node, sizes, hardware)
-    at = {"file": source.path, "line": statement.line, "column": statement.column, "op": statement.name}
     if need <= have:
         rules = ", ".join(f"{rule} ({n})" for rule, n in sorted(finder.refused.items(), key=lambda r: -r[1]))
-        message = f"{statement.name}: none of {finder.asked} layouts is legal"
-        return Fault(rule="program_no_layout", message=message, found=rules, wanted="one legal layout", **at)
+        message = f"none of {finder.asked} layouts is legal"
+        return _at(source, node, Fault(rule="program_no_layout", message=message, found=rules, wanted="a legal layout"))
     tile = smallest_tile(node, sizes, hardware)
-    return Fault(
+    fault = Fault(
         rule="program_does_not_fit",
-        message=f"{statement.name} needs {need:,} bytes of a slice's {where}, {need - have:,} more than it has",
+        message=f"the operation needs {need:,} bytes of a slice's {where}, {need - have:,} more than it has",
         found=f"{need:,} bytes",
         wanted=f"at most {have:,} bytes",
         nearest="" if tile is None else f"axis {tile[0]} in tiles of {tile[1]:,}",
-        **at,
     )
+    return _at(source, node, fault)
+
+
+def _at(source: KernelSource, node: Node, fault: Fault) -> Fault:
+    s = node.statement
+    return fault.model_copy(update={"file": source.path, "line": s.line, "column": s.column, "op": s.name})
 
 
 def least_room(node: Node, sizes: dict[str, int], hardware: Hardware) -> tuple[int, int, str]:
@@ -98,6 +100,3 @@ def smallest_tile(node: Node, sizes: dict[str, int], hardware: Hardware) -> tupl
         if need <= have:
             return axis, size
     return None
-
-
-__all__ = ["least_room", "replace", "smallest_tile", "why_not"]

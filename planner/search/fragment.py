@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from models.graph import MAIN, SUB, VECTOR, Mode
+from models.graph import Mode
 from models.kernel import Commit, ContractOuter, PassOp, ToTrf, ToVrf, Vector
 from models.layout import TensorLayout
 from planner.passes import PassResult
@@ -105,6 +105,3 @@ def cheapest(result: PassResult) -> int:
 def is_dominated(a: tuple[Mode, ...], b: tuple[Mode, ...]) -> bool:
     """Whether every way in `b` is at least as long and holds at least what some way in `a` does."""
     return all(any(x.cycles <= y.cycles and x.holds <= y.holds for x in a) for y in b)
-
-
-__all__ = ["MAIN", "SUB", "VECTOR", "Fragment", "Need", "cheapest", "is_dominated", "renamed", "replace", "touched"]

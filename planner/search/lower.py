@@ -1,4 +1,4 @@
-"""From what a kernel file leaves to the planner as a whole - a program, `passes: auto`, `with: auto` - to operations."""
+"""From what a kernel file leaves to the planner (a program, `passes: auto`, `with: auto`) to operations."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import replace
 from models.faults import Fault, FaultError
 from models.hardware import Hardware
 from models.kernel import AUTO, ContractOuter, DmaOp, Kernel, Op, PassOp
+from models.parse import parse
 from planner.build import build
 from planner.choices import Choices
 from planner.readers.source import KernelSource
 from planner.search.fits import why_not
 from planner.search.kernels import Judged, judge
-from planner.search.laws import Place
+from planner.search.laws import Laws, Place
 from planner.search.moves import moves
-from planner.search.parts import of_mapping
+from planner.search.parts import Parts, of_mapping
 from planner.search.programs import ProgramSearch
 from planner.search.spec import DmPlace, bytes_of
-from models.parse import parse
 from solver import Options
 
 MOST_ENDINGS = 16
@@ -48,6 +48,8 @@ def lowered(source: KernelSource, hardware: Hardware, options: Options) -> Kerne
             kernel = _with_passes(replace(source, kernel=kernel), at, op, hardware, options)
             at += len(kernel.ops) - before
         at += 1
+    if len(kernel.ops) == len(source.kernel.ops):
+        return replace(source, kernel=kernel)
     # Places in the file no longer tell one operation from another once some were inserted.
     return replace(source, kernel=kernel, positions=source.positions.model_copy(update={"at": {}}))
 
@@ -104,7 +106,7 @@ def _with_passes(source: KernelSource, at: int, op: DmaOp, hardware: Hardware, o
     found = [_replaced(kernel, at, plain)]
     held, dtype = _held(source, at, op, hardware)
     name = op.read if isinstance(op.read, str) else op.read.tensor
-    order = tuple(dict.fromkeys(p.axis for p in _parts(kernel, kernel.tensors[_name(op)].element) if p.axis))
+    order = tuple(dict.fromkeys(p.axis for p in _parts(kernel, kernel.tensors[_name(op)].element) or () if p.axis))
     ways = sorted(
         moves(hardware, bytes_of(dtype) * 8, held, order, name, f"{name}_moved"),
         key=lambda m: m.floor_cycles,
@@ -139,13 +141,11 @@ def _held(source: KernelSource, at: int, op: DmaOp, hardware: Hardware) -> tuple
     return DmPlace(cluster, slice_, element), buffer.dtype
 
 
-def _parts(kernel: Kernel, text: str):  # type: ignore[no-untyped-def]
+def _parts(kernel: Kernel, text: str) -> Parts | None:
     return of_mapping(parse(text, kernel.axes), dict(kernel.axes))
 
 
 def _stored(source: KernelSource, place: Place, dtype: str, target: str, hardware: Hardware) -> int:
-    from planner.search.laws import Laws
-
     laws = Laws(hardware, dict(source.kernel.axes))
     outcome = laws.store(dtype, place, Place(source.kernel.tensors[target].element))
     return outcome.steps if outcome.ok else 2**40

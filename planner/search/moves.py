@@ -1,4 +1,4 @@
-"""Redistributions of a DM tensor before a store: a digit leaves Slice over the ring, so that slices hold longer runs."""
+"""Redistributions of a DM tensor before a store: a digit leaves Slice over the ring, so slices hold longer runs."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count, islice
 
 from models.factors import equivalent
@@ -94,15 +94,18 @@ class Finder:
             if need.tensor in self.hbm:
                 outcome = self.laws.load(need.dtype, self.hbm[need.tensor], need.place)
                 if not outcome.ok:
-                    return self._refuse(outcome.findings[0].rule)
+                    self._refuse(outcome.findings[0].rule)
+                    return None
                 loads[need.tensor] = outcome.steps
         verdicts = made.judged(self.laws)
         if verdicts is None:
-            return self._refuse("pass")
+            self._refuse("pass")
+            return None
         cycles = tuple(cheapest(v) for v in verdicts)
         endings = tuple(self._endings(made, gives, out)) if out.name in self.outputs else ()
         if out.name in self.outputs and not endings:
-            return self._refuse("store")
+            self._refuse("store")
+            return None
         return Option(made, gives, loads, cycles, endings)
 
     def _refuse(self, rule: str) -> None:
@@ -183,7 +186,7 @@ class Finder:
         if operand.name not in self.hbm:
             return ways[-1:] if len(ways) == 1 else [ways[-1], ways[0]]
         floor = bounds.hold_floor if operand is tiling.held else bounds.matrix_floor
-        priced = []
+        priced: list[tuple[int, int, Spread]] = []
         for spread in ways:
             place = place_of(tiling, operand, spread).place()
             outcome = self.laws.load(operand.dtype, self.hbm[operand.name], place)
@@ -200,6 +203,3 @@ def contraction_of(node: Einsum, sizes: dict[str, int], hbm: dict[str, Place]) -
 
 def _total(ending: Ending) -> int:
     return ending.store_cycles + ending.move_cycles
-
-
-__all__ = ["Ending", "Finder", "Option", "contraction_of", "replace"]

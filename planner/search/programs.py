@@ -7,12 +7,12 @@ from math import prod
 
 from models.hardware import Hardware
 from models.kernel import Kernel, Tensor
-from planner.program.operations import Einsum, Node, Value
+from planner.program.operations import Einsum, Node
 from planner.search import bounds
 from planner.search.kernels import Assembly, Judged, judge
 from planner.search.laws import Laws, Place
 from planner.search.options import Ending, Finder, Option, contraction_of
-from planner.search.select import Selection, needed
+from planner.search.select import Selection
 from planner.search.single import SingleSearch
 from planner.search.spec import bytes_of
 from solver import Options
@@ -166,6 +166,3 @@ class ProgramSearch:
 def _states(node: Node) -> bool:
     s = node.statement
     return any(t is not None for t in (s.cluster, s.slice, s.element))
-
-
-__all__ = ["Chosen", "ProgramSearch", "Value", "needed"]

@@ -15,7 +15,7 @@ from typing import Any
 from models.hardware import Hardware
 from models.kernel import Kernel, Tensor
 from planner.search import bounds
-from planner.search.contraction import Tiling, tilings
+from planner.search.contraction import Tiling, contraction_cycles, tilings
 from planner.search.contraction_passes import Spread, fragment, place_of, results, spreads
 from planner.search.fragment import cheapest
 from planner.search.kernels import Assembly, Judged, judge
@@ -87,16 +87,15 @@ class SingleSearch:
         for tiling in tilings(self.spec, self.hardware):
             self._push(self._floor(tiling), 0, _Candidate(tiling))
         best: Judged | None = None
-        for turn in count():
-            bound = self._lowest()
+        bound = self._lowest()
+        for turn in range(most):
             if bound is None or (best is not None and bound >= (best.makespan or 0)):
                 return Found(best, 0 if best is None else best.makespan or 0, best is not None, self.asked)
-            if turn >= most:
-                break
             found = self._ask(self._next(dive=turn % 2 == 1, most=None if best is None else best.makespan))
             if found is not None and (best is None or (found.makespan or 0) < (best.makespan or 0)):
                 best = found
-        return Found(best, bound, False, self.asked)
+            bound = self._lowest()
+        return Found(best, bound or 0, False, self.asked)
 
     def _ask(self, entry: _Entry | None) -> Judged | None:
         if entry is None:
@@ -136,7 +135,7 @@ class SingleSearch:
         return sum(bounds.load_floor(self.hardware, tiling, o) for o in (tiling.held, tiling.stream))
 
     def _floor(self, tiling: Tiling) -> int:
-        body = bounds.contraction_cycles(self.hardware, tiling) + self._least_store(tiling)
+        body = contraction_cycles(self.hardware, tiling) + self._least_store(tiling)
         return bounds.frame_cycles(self.hardware) + self._loads_floor(tiling) + body
 
     def _least_store(self, tiling: Tiling) -> int:
@@ -154,7 +153,7 @@ class SingleSearch:
         """Where the result may lie, as it is and behind one move."""
         tiling, out = candidate.tiling, self.spec.out
         before = bounds.frame_cycles(self.hardware) + self._loads_floor(tiling)
-        before += bounds.contraction_cycles(self.hardware, tiling)
+        before += contraction_cycles(self.hardware, tiling)
         for mode, gives in results(self.spec, tiling, self.hardware):
             self._push(before + self._store_floor(gives.element), 1, _Candidate(tiling, mode, gives))
             source = f"{out.name}_{self.spec.name}_dm"
@@ -180,7 +179,7 @@ class SingleSearch:
     def _loads(self, candidate: _Candidate, bound: int) -> None:
         """What each way to load the operands takes; those that another one beats in every number are left out."""
         tiling = candidate.tiling
-        kept = bound - self._loads_floor(tiling) - bounds.contraction_cycles(self.hardware, tiling)
+        kept = bound - self._loads_floor(tiling) - contraction_cycles(self.hardware, tiling)
         held, stream = (self._ways(tiling, i) for i in (0, 1))
         for h, load_h, work_h in held:
             for s, load_s, work_s in stream:
