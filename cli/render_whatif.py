@@ -16,7 +16,10 @@ AS_IT_IS = "as it is"
 def comparison(answer: Answer) -> str:
     """The kernel as it is and every variant, then what differs and why."""
     rows = [_cells(answer.base, answer.base), *(_cells(r, answer.base) for r in answer.rows)]
-    parts = [styled(f"{answer.kernel}: {len(answer.rows)} variants", "bold"), table(_HEAD, rows, _RIGHT)]
+    parts = [
+        styled(f"{answer.kernel}: {len(answer.rows)} variant{'s' * (len(answer.rows) != 1)}", "bold"),
+        table(_HEAD, rows, _RIGHT),
+    ]
     parts += [_differences(row) for row in (answer.base, *answer.rows) if row.sentences or row.reason]
     unchanged = [_name(r) for r in answer.rows if r.planned and not r.sentences]
     if unchanged:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from models.hardware import Hardware
 from models.presets.load import load_hardware
 from planner.levers import number
 from planner.options import PlanOptions, Request
@@ -63,7 +64,7 @@ def pareto(
     template = replace(job, base=base.model_copy(update={"hint": None}))
     room = load_hardware(source.kernel.hardware, common.settings)
     for file in FILES:
-        for row in _walk(template, base, file, number(room, PATHS[file]), len(found)):
+        for row in _walk(template, base, file, room, len(found)):
             if row.planned:
                 found.append(row)
             else:
@@ -73,11 +74,13 @@ def pareto(
     return Answer(source.kernel.kernel, base, front(found))
 
 
-def _walk(template: Job, base: Row, file: str, room: int, number_from: int) -> Iterator[Row]:
+def _walk(template: Job, base: Row, file: str, hardware: Hardware, number_from: int) -> Iterator[Row]:
     """Plans with less and less of one file, until there is none."""
     last, common = base, template.variant.request
+    room = number(hardware, PATHS[file])
+    step_bytes = 0 if file == "trf" else number(hardware, f"{file}.alignment_bytes")
     for step in range(MOST_STEPS):
-        room = _less(last, file, room)
+        room = _less(last, file, room, step_bytes)
         if room <= 0 or not last.planned or not last.peak_bytes.get(file):
             return
         changes = {HARDWARE + PATHS[file]: str(room)}
@@ -86,6 +89,6 @@ def _walk(template: Job, base: Row, file: str, room: int, number_from: int) -> I
         yield last
 
 
-def _less(row: Row, file: str, room: int) -> int:
+def _less(row: Row, file: str, room: int, step_bytes: int) -> int:
     """Less than a plan took; the TRF is halved, since its address modes are halves."""
-    return room // 2 if file == "trf" else min(room, row.peak_bytes.get(file, 0)) - 1
+    return room // 2 if file == "trf" else min(room, row.peak_bytes.get(file, 0)) - step_bytes

@@ -184,15 +184,12 @@ def _faults(guards: tuple[Guard, ...], built: Built, source: KernelSource, room:
 def _room_fault(rule: str, guards: list[Guard], built: Built, source: KernelSource, room: Room) -> Fault:
     file = ROOM_RULES[rule]
     buffers = _buffers(guards, built.problem)
-    have = _capacity(built.problem.hardware, file)
-    needed = room.needed(file)
-    need = needed if needed is not None else sum(_size(b, have) for b in buffers)
+    need, have = _numbers(rule, guards, buffers, built.problem.hardware, room)
     names = ", ".join(f"`{b.name}` ({_words(b, file)})" for b in buffers)
     together = "are alive together and need" if len(buffers) > 1 else "needs"
-    message = (
-        f"{names} {together} {need:,} {UNITS[file]} of {file.upper()}, there are {have:,}: {need - have:,} too many"
-    )
-    if needed is None and file == "trf" and room.options.corrections:
+    where = f"{UNITS[file]} of {file.upper()}" if rule != "region_out_of_bounds" else "rows of its address mode"
+    message = f"{names} {together} {need:,} {where}, there are {have:,}: {need - have:,} too many"
+    if rule == "region_overlap" and any(b.regions == ("full",) for b in buffers):
         message += "; no size of the file helps while Full takes all of it"
     op = next((w.partition("[")[0] for b in buffers for w in b.writers), "")
     line, column = source.positions.position(built.paths.get(op, ()))
@@ -208,17 +205,45 @@ def _room_fault(rule: str, guards: list[Guard], built: Built, source: KernelSour
     )
 
 
+def _numbers(rule: str, guards: list[Guard], buffers: list[Buffer], hardware: Hardware, room: Room) -> tuple[int, int]:
+    """What is needed and what there is: of an address mode, or of the whole file."""
+    if rule == "region_out_of_bounds":
+        return max((g.need or 0, g.have or 0) for g in guards)
+    file = ROOM_RULES[rule]
+    have = _capacity(hardware, file)
+    needed = room.needed(file)
+    if needed is not None:
+        return needed, have
+    return (least_rows(buffers, have) if file == "trf" else sum(b.bytes for b in buffers)), have
+
+
+def least_rows(buffers: list[Buffer], have: int) -> int:
+    """Rows per bank with which tensors that are alive together fit, each in a half, first fit; with Full the sum."""
+    taken = [have if b.regions == ("full",) else b.rows for b in buffers]
+    if any(b.regions == ("full",) for b in buffers):
+        return sum(taken)
+    half = max(taken)
+    while not _in_halves(buffers, half):
+        half += 1
+    return max(2 * half, have + 2)
+
+
+def _in_halves(buffers: list[Buffer], half: int) -> bool:
+    left = {"first_half": half, "second_half": half}
+    for b in sorted(buffers, key=lambda b: (len(b.regions), -b.rows)):
+        mine = [r for r in left if r in b.regions or b.regions == ()]
+        fits = next((r for r in mine or left if left[r] >= b.rows), None)
+        if fits is None:
+            return False
+        left[fits] -= b.rows
+    return True
+
+
 def _words(buffer: Buffer, file: str) -> str:
     if file == "trf":
         only = f" {buffer.regions[0]}," if len(buffer.regions) == 1 else ""
         return f"{only.strip()} {buffer.rows:,} rows".strip()
     return f"{buffer.bytes:,} bytes"
-
-
-def _size(buffer: Buffer, rows_per_bank: int) -> int:
-    if buffer.file != "trf":
-        return buffer.bytes
-    return rows_per_bank if buffer.regions == ("full",) else buffer.rows
 
 
 def _plain_fault(guard: Guard, built: Built, source: KernelSource) -> Fault:

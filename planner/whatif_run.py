@@ -50,6 +50,9 @@ def _row(job: Job, path: Path) -> Row:
         return Row(id=number, changes=changes, status=status, reason=reason_of(error))
     if job.base is None:
         return row
+    if not job.base.planned:
+        told = f"there is a plan now, of {row.makespan_cycles:,} cycles" if row.makespan_cycles is not None else ""
+        return row.model_copy(update={"sentences": (told,) if told else ()})
     changed = {
         path: (job.base.decisions.get(path, ""), row.decisions.get(path, ""))
         for path in {**job.base.decisions, **row.decisions}

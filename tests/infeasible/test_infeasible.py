@@ -56,8 +56,7 @@ def test_right_rules_in_a_confirmed_minimal_set(case, tmp_path):
         assert fault.line or fault.rule == "choice_fixed"
         if fault.rule in ("vrf_capacity", "dm_capacity", "region_overlap"):
             need, have = (int(text.split()[-2]) for text in (fault.found, fault.wanted))
-            assert need > 0
-            assert have > 0
+            assert need > have > 0
             assert f"{need - have:,} too many" in fault.message
 
 
