@@ -152,7 +152,7 @@ def _encode_f8e5m2(values: F32) -> Raw:
     magnitude = bits & np.uint32(0x7FFFFFFF)
     rounded = ((magnitude + np.uint32(1 << 20)) >> np.uint32(21)).astype(np.int64) - ((127 - 15) << 2)
     size = np.abs(values.astype(np.float64))
-    tiny = np.floor(np.minimum(size, 1.0) * 2.0**16 + 0.5).astype(np.int64)
+    tiny = np.floor(np.fmin(size, 1.0) * 2.0**16 + 0.5).astype(np.int64)
     pattern = np.where(size < 2.0**-14, tiny, np.minimum(rounded, _F8E5M2_INFINITY))
     pattern = np.where(np.isnan(values), 0x7E, pattern).astype(np.uint8)
     return np.asarray(pattern | sign)
