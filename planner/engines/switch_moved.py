@@ -110,10 +110,14 @@ def match(items: Sequence[Leaving], time: Flat) -> Match:
                 return Match(late=item, rest=time)
             return Match(lost=item, rest=time)
         time = rest
-        if count == 1 and isinstance(item.factor, Free):
-            own.update(item.bits)
-        else:
-            moved.insert(0, Moved(item.bits, count))
+        travels = item.bits
+        if isinstance(item.factor, Free):
+            # copies that stay behind are no loss: of those, each slice takes the one in its own place
+            border = len(item.bits) - (count - 1).bit_length()
+            own.update(item.bits[:border])
+            travels = item.bits[border:]
+        if travels:
+            moved.insert(0, Moved(travels, count))
     return Match(tuple(moved), frozenset(own), rest=time)
 
 

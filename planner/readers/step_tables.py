@@ -14,6 +14,7 @@ from planner.readers.scalars import (
     MAPPING,
     MAPPING_OR_AUTO,
     MAX_INT,
+    MAX_PARAMETER,
     NAME,
     NAME_PATTERN,
     PARAMETER,
@@ -37,8 +38,10 @@ _TILE_ROWS = {
     "length": Row(PARAMETER, required=True),
     "start": Row(START),
 }
+_RING_NUMBER = whole(-MAX_PARAMETER, MAX_PARAMETER)
+"""Which numbers cut the ring is the switch's own law; it names the rule that a 0 breaks."""
 _CONFIG_ROWS = {"kind": Row(choice(*_KINDS), required=True)} | {
-    name: Row(PARAMETER) for name in ("slice1", "slice0", "time0", "ring_size")
+    name: Row(_RING_NUMBER) for name in ("slice1", "slice0", "time0", "ring_size")
 }
 
 
