@@ -10,13 +10,22 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from models.graph import DMA, MAIN, SUB, Mode, Operation
 from solver.index import Index
 from solver.machines import machines
 
-RECURSIVE_UP_TO = 800
-"""Operations up to which ancestors' load is counted per operation (its cost grows with the square)."""
+RECURSIVE_UP_TO = 6000
+"""Operations up to which ancestors' load is counted per operation (its memory grows with the square)."""
+
+EXACT_UP_TO = 48
+"""Ancestors on a machine up to which Jackson's schedule is run; beyond, the late and the urgent ones are summed up."""
+
+Array = npt.NDArray[Any]
 
 Job = tuple[int, int, int]
 """Head, work, tail in cycles."""
@@ -89,44 +98,56 @@ def _shared(jobs: list[Job]) -> int:
 
 def _heads(index: Index, order: list[str], on: Mapping[str, list[int]], first: int, *, forward: bool) -> dict[str, int]:
     edges = index.before if forward else index.after
-    recursive = len(order) <= RECURSIVE_UP_TO
-    works = {n: index.min_cycles(n) for n in order}
-    heads: dict[str, int] = {}
-    distance: dict[str, dict[str, int]] = {}
-    for name in order:
+    number = {name: k for k, name in enumerate(order)}
+    works = np.array([index.min_cycles(n) for n in order], dtype=np.int64)
+    heads = np.full(len(order), first, dtype=np.int64)
+    served = _Served(works, heads, on, order) if len(order) <= RECURSIVE_UP_TO else None
+    for name, me in number.items():
         near = [
-            (edge.before if forward else edge.after, edge.lag_cycles)
+            (number[other], edge.lag_cycles)
             for edge in edges[name]
-            if (edge.before if forward else edge.after) in heads
+            if (other := edge.before if forward else edge.after) in number
         ]
-        head = max((heads[p] + index.min_cycles(p) + lag for p, lag in near), default=first)
-        if recursive:
-            distance[name] = _distances(index, near, distance)
-            head = max(head, _served(distance[name], works, on, heads))
-        heads[name] = max(head, first)
-    return heads
+        heads[me] = max((int(heads[p] + works[p]) + lag for p, lag in near), default=first)
+        if served is not None and near:
+            heads[me] = max(int(heads[me]), served.at(me, near))
+        heads[me] = max(int(heads[me]), first)
+    return {name: int(heads[me]) for name, me in number.items()}
 
 
-def _distances(index: Index, near: list[tuple[str, int]], distance: dict[str, dict[str, int]]) -> dict[str, int]:
-    """Cycles from the end of each ancestor to the start of an operation, along the longest path."""
-    out: dict[str, int] = {}
-    for p, lag in near:
-        out[p] = max(out.get(p, 0), lag)
-        along = lag + index.min_cycles(p)
-        for ancestor, cycles in distance[p].items():
-            if cycles + along > out.get(ancestor, -1):
-                out[ancestor] = cycles + along
-    return out
+class _Served:
+    """When every machine can have served all ancestors of an operation, at the earliest.
+
+    `distance[a, b]`: cycles from the end of ancestor b to the start of a along the longest path, -1 for no ancestor.
+    """
+
+    def __init__(self, works: Array, heads: Array, on: Mapping[str, list[int]], order: list[str]) -> None:
+        self.works, self.heads = works, heads
+        self.distance = np.full((len(order), len(order)), -1, dtype=np.int32)
+        count = max((k for units in on.values() for k in units), default=-1) + 1
+        members = [[m for m, name in enumerate(order) if k in on[name] and works[m]] for k in range(count)]
+        self.members = [np.array(m, dtype=np.int64) for m in members]
+
+    def at(self, me: int, near: list[tuple[int, int]]) -> int:
+        """The bound for an operation whose direct ancestors, with their lags, are given."""
+        row = self.distance[me]
+        for p, lag in near:
+            far = self.distance[p]
+            np.maximum(row, np.where(far >= 0, far + (int(self.works[p]) + lag), -1), out=row)
+            row[p] = max(int(row[p]), lag)
+        return max((self._machine(row, members) for members in self.members), default=0)
+
+    def _machine(self, row: Array, members: Array) -> int:
+        jobs = members[row[members] >= 0]
+        if len(jobs) < 2:
+            return 0
+        heads, works, tails = self.heads[jobs], self.works[jobs], row[jobs].astype(np.int64)
+        if len(jobs) <= EXACT_UP_TO:
+            return preemptive(zip(heads.tolist(), works.tolist(), tails.tolist(), strict=True))
+        return max(_late(heads, works, tails), _late(tails, works, heads))
 
 
-def _served(
-    ancestors: dict[str, int], works: dict[str, int], on: Mapping[str, list[int]], heads: dict[str, int]
-) -> int:
-    """When every machine can have served all ancestors, at the earliest."""
-    if len(ancestors) < 2:
-        return 0
-    jobs: dict[int, list[Job]] = defaultdict(list)
-    for name, tail in ancestors.items():
-        for machine in on[name] if works[name] else ():
-            jobs[machine].append((heads[name], works[name], tail))
-    return max((preemptive(js) for js in jobs.values() if len(js) > 1), default=0)
+def _late(heads: Array, works: Array, tails: Array) -> int:
+    """Jobs with the largest heads: the first of them starts no earlier, and the last has some tail."""
+    by_head = np.argsort(-heads, kind="stable")
+    return int((heads[by_head] + np.cumsum(works[by_head]) + np.minimum.accumulate(tails[by_head])).max())

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from models.graph import DMA, MAIN, REGION_ROWS, SUB, VECTOR, Buffer, Mode, Problem
 from solver.solution import Solution
 
-
 _Span = tuple[int, int, str]
 """Start, end, name."""
 

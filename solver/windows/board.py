@@ -1,8 +1,8 @@
 """A problem with its presences, bitmap sessions and register rows settled by a plan, in small integers.
 
-What is left open is the order and, where it changes nothing that was settled, the mode. Memories become counters: bytes,
-TRF slots where all tensors are alike (any schedule that counts right can be dealt out), or single rows as the plan has
-them. A place is taken from the start of its first user to the end of its last one.
+What is left open is the order and, where it changes nothing that was settled, the mode. Memories become counters:
+bytes, TRF slots where all tensors are alike (any schedule that counts right can be dealt out), or single rows as the
+plan has them. A place is taken from the start of its first user to the end of its last one.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Way:
 class Board:
     """Items are operations in an order that edges allow, then bitmap loads.
 
-    `takes`: places an item uses; `users`: items of a place; `demands`: counters of a place with the amount; `room`: what
-    each counter has.
+    `takes`: places an item uses; `users`: items of a place; `demands`: counters of a place with the amount; `room`:
+    what each counter has.
     """
 
     names: tuple[str, ...]

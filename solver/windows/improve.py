@@ -13,6 +13,9 @@ from solver.windows.board import Board, board
 from solver.windows.sweep import Limits, Sweeper
 from solver.windows.timing import Timing, early, in_time
 
+REPORT_EVERY = 500
+"""Of a plan with so many operations every second improvement is given places and reported, and so on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Improved:
@@ -38,7 +41,13 @@ def improved(
     `placed` gives a plan its places, or None where there is no room for them; `tell` hears of every better plan.
     """
     made, frame = board(index, plan), index.hardware.kernel
-    best = plan
+    best, better = plan, 0
+
+    def report(timing: Timing) -> None:
+        nonlocal better
+        better += 1
+        if not better % (len(made.names) // REPORT_EVERY + 1):
+            keep(timing)
 
     def keep(timing: Timing) -> None:
         nonlocal best
@@ -57,11 +66,9 @@ def improved(
         floor - frame.final_sync_cycles,
         options,
         Limits.of(options, stop, share),
-        None if tell is None else keep,
+        None if tell is None else report,
     )
-    last = sweeper.run(start)
-    if tell is None:
-        keep(last)
+    keep(sweeper.run(start))
     return Improved(best, sweeper.spent)
 
 

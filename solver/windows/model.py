@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from ortools.sat.python import cp_model
 
 from models.graph import RESOURCES
+from solver.variables import Expr
 from solver.windows.frame import Frame
-
-Expr = cp_model.LinearExprT
 
 
 @dataclass(slots=True)
@@ -77,7 +76,9 @@ def _item(window: Window, item: int, shift: cp_model.IntVar, heads: list[int], t
     literals = [cp.new_bool_var("") for _ in ways] if len(ways) > 1 else []
     if literals:
         cp.add_exactly_one(literals)
-    size: Expr = sum(w.cycles * lit for w, lit in zip(ways, literals, strict=True)) if literals else ways[0].cycles
+    size: Expr = ways[0].cycles
+    if literals:
+        size = cp_model.LinearExpr.weighted_sum(literals, [w.cycles for w in ways])
     window.chosen[item], window.ends[item] = literals, start + size
     cp.add(start + size <= deadline + shift)
     for k, way in enumerate(ways):
@@ -90,7 +91,7 @@ def _item(window: Window, item: int, shift: cp_model.IntVar, heads: list[int], t
             cp.add(start >= heads[r]).only_enforce_if(literals[k])
             cp.add(end <= tails[r] + shift).only_enforce_if(literals[k])
         if literals:
-            cp.add_hint(literals[k], k == frame.early.chosen[item])
+            cp.add_hint(literals[k], int(k == frame.early.chosen[item]))
 
 
 def _memories(window: Window, shift: cp_model.IntVar) -> None:

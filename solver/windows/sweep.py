@@ -1,4 +1,4 @@
-"""Windows one after the other over the whole schedule, until a bound is met, a limit, or nothing can be won any more."""
+"""Windows one after the other over the whole schedule, until a bound is met, a limit, or nothing is won any more."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from solver.windows.frame import Frame
 from solver.windows.model import Window, build
 from solver.windows.timing import Timing, early, in_time, late
 
-EFFORTS = ((48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
-"""Items of a window and deterministic time for it; the next when a sweep wins nothing."""
+EFFORTS = ((48, 0.03), (48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
+"""Items of a window and deterministic time for it; the next when sweeps from all places win nothing."""
 
 OVERHEAD = 0.004
 """Deterministic time that building a window counts for."""
@@ -70,19 +70,26 @@ class Sweeper:
     tell: Callable[[Timing], None] | None = None
     mirrored: Board = field(init=False)
     spent: float = 0.0
+    tick: int = 0
+    barren: dict[tuple[int, int, float], int] = field(default_factory=dict)
+    """When a window (position, width, effort) last won nothing."""
+    won: list[int] = field(init=False)
+    """When a window around each position last won something."""
 
     def __post_init__(self) -> None:
         self.mirrored = self.board.mirrored()
+        self.won = [0] * len(self.board.names)
 
     def run(self, timing: Timing) -> Timing:
         """The best timing found."""
-        effort = sweep = 0
+        effort = sweep = barren = 0
         while effort < len(EFFORTS) and timing.last > self.floor and not self.limits.reached():
             before = timing.last
             timing = self._sweep(timing, *EFFORTS[effort], sweep)
             sweep += 1
-            if timing.last == before and sweep % OFFSETS == 0:
-                effort += 1
+            barren = barren + 1 if timing.last == before else 0
+            if barren == OFFSETS:
+                effort, barren = effort + 1, 0
         return timing
 
     def _sweep(self, timing: Timing, width: int, effort: float, sweep: int) -> Timing:
@@ -90,13 +97,31 @@ class Sweeper:
         for lows in _lows(len(timing.order), width, sweep, self.options.workers):
             if frame is None or self.limits.reached() or frame.early.last <= self.floor:
                 break
-            windows = [Window(frame, low, min(low + width, len(timing.order))) for low in lows]
-            better = self._apply(frame, self._solve(windows, effort, sweep))
+            windows = [
+                Window(frame, low, min(low + width, len(timing.order)))
+                for low in lows
+                if self._fresh(low, width, effort)
+            ]
+            better = self._apply(frame, self._solve(windows, effort, sweep)) if windows else None
+            self._remember(windows, effort, won=better is not None and better.last < timing.last)
             if better is not None:
                 if better.last < timing.last and self.tell is not None:
                     self.tell(better)
                 timing, frame = better, self._frame(better)
         return timing
+
+    def _fresh(self, low: int, width: int, effort: float) -> bool:
+        """Whether something was won nearby since the window was last tried in vain."""
+        last = self.barren.get((low, width, effort), -1)
+        return last < 0 or any(tick > last for tick in self.won[max(low - width, 0) : low + 2 * width])
+
+    def _remember(self, windows: list[Window], effort: float, *, won: bool) -> None:
+        self.tick += 1
+        for w in windows:
+            if won:
+                self.won[w.low : w.high] = [self.tick] * (w.high - w.low)
+            else:
+                self.barren[w.low, w.high - w.low, effort] = self.tick
 
     def _frame(self, timing: Timing) -> Frame | None:
         latest = late(self.mirrored, timing)
@@ -108,16 +133,17 @@ class Sweeper:
         if not todo:
             return []
         if len(todo) == 1:
-            done = [self._one(*todo[0], effort, sweep)]
+            done = [self._one(todo[0], effort, sweep)]
         else:
             with ThreadPoolExecutor(len(todo)) as pool:
-                done = list(pool.map(lambda job: self._one(*job, effort, sweep), todo))
+                done = list(pool.map(lambda job: self._one(job, effort, sweep), todo))
         spent = sum(d for _, d in done)
         self.limits.left -= spent
         self.spent += spent
         return [found for found, _ in done if found is not None]
 
-    def _one(self, window: Window, least: int, effort: float, sweep: int) -> tuple[Found | None, float]:
+    def _one(self, job: tuple[Window, int], effort: float, sweep: int) -> tuple[Found | None, float]:
+        window, least = job
         shift = build(window, least)
         solver = cp_model.CpSolver()
         configure(solver, Options(effort / DETERMINISTIC_PER_SECOND, 1, self.options.seed + sweep), small=False)
