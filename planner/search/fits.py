@@ -34,7 +34,7 @@ def why_not(source: KernelSource, hardware: Hardware) -> list[Fault]:
 
 
 def _fault(source: KernelSource, node: Node, hardware: Hardware, finder: Finder) -> Fault:
-    statement, sizes = node.statement, dict(source.kernel.axes)
+    sizes = dict(source.kernel.axes)
     need, have, where = least_room(node, sizes, hardware)
     if need <= have:
         rules = ", ".join(f"{rule} ({n})" for rule, n in sorted(finder.refused.items(), key=lambda r: -r[1]))

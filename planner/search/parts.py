@@ -109,10 +109,10 @@ def of_mapping(mapping: Mapping, axes: dict[str, int]) -> Parts | None:
         if isinstance(factor, Padded) and not factor.inner:
             out.append(Part(None, 1, 1, factor.size))
         elif isinstance(factor, Padded) and len(factor.inner) == 1 and isinstance(factor.inner[0], Digit):
-            part = _digit(factor.inner[0], axes)
-            if part is None or part.stride * part.size != part.whole or part.whole % part.stride:
+            padded = _padded(factor.inner[0], factor.size, axes)
+            if padded is None:
                 return None
-            out.append(replace(part, whole=part.stride * factor.size, size=factor.size))
+            out += padded
         elif isinstance(factor, Digit):
             part = _digit(factor, axes)
             if part is None:
@@ -121,6 +121,16 @@ def of_mapping(mapping: Mapping, axes: dict[str, int]) -> Parts | None:
         else:
             return None
     return tuple(out)
+
+
+def _padded(digit: Digit, size: int, axes: dict[str, int]) -> Parts | None:
+    """A padded digit: the outermost one of its axis is a digit of the padded axis, any other stands in empty ones."""
+    part = _digit(digit, axes)
+    if part is None:
+        return None
+    if part.stride * part.size == part.whole:
+        return (replace(part, whole=part.stride * size, size=size),)
+    return (*fill(size // part.size), part) if size % part.size == 0 else None
 
 
 def _digit(digit: Digit, axes: dict[str, int]) -> Part | None:

@@ -17,6 +17,10 @@ from planner.search.single import SingleSearch
 from planner.search.spec import bytes_of
 from solver import Options
 
+MOST_TOGETHER = 24
+"""Operations of one choice; more are chosen in windows, each with what was chosen before it held fast."""
+MODEL_SECONDS = 10.0
+"""Deterministic time of one choice."""
 MOST_SOLVED = 24
 """Kernels of a single operation that are solved, the lowest bounds first."""
 
@@ -117,21 +121,29 @@ class ProgramSearch:
     # Several operations ---------------------------------------------------------------------------------
 
     def _together(self, found: dict[str, list[Option]], seconds: float) -> Chosen | None:
-        selected = Selection(self.laws, found).run(seconds, self.options.seed)
-        if selected is None:
-            return None
-        ends = {
-            n: min(o.endings, key=lambda e: e.move_cycles + e.store_cycles)
-            for n, o in selected.options.items()
-            if o.endings
-        }
-        judged = judge(self._kernel(selected.options, ends), self.hardware, self.options)
+        picked: dict[str, Option] = {}
+        proved, names = True, list(found)
+        for at in range(0, len(names), MOST_TOGETHER):
+            window = names[at : at + MOST_TOGETHER]
+            read = {n.tensor for name in window for o in found[name] for n in o.fragment.needs} & picked.keys()
+            ways = {n: [picked[n]] for n in names if n in read} | {n: found[n] for n in window}
+            selected = Selection(self.laws, ways).run(min(seconds, MODEL_SECONDS), self.options.seed)
+            if selected is None:
+                return None
+            picked |= selected.options
+            proved = proved and selected.proved
+        return self._assembled(picked, sum(map(len, found.values())), proved=proved and len(names) <= MOST_TOGETHER)
+
+    def _assembled(self, picked: dict[str, Option], layouts: int, *, proved: bool) -> Chosen | None:
+        ends = {n: min(o.endings, key=_cycles) for n, o in picked.items() if o.endings}
+        judged = judge(self._kernel(picked, ends), self.hardware, self.options)
         if judged is None or judged.makespan is None:
             return None
         bound, makespan = self.floor(), judged.makespan
+        how = "chosen together" if len(picked) <= MOST_TOGETHER else f"chosen {MOST_TOGETHER} operations at a time"
         note = (
-            f"layout search: {sum(map(len, found.values()))} layouts of {len(found)} operations, chosen together"
-            f" ({'proved for these' if selected.proved else f'model gap {selected.cycles - selected.bound:,} cycles'});"
+            f"layout search: {layouts} layouts of {len(picked)} operations, {how}"
+            f"{', proved best of these in the model' if proved else ''};"
             f" no layouts at all give less than {bound:,} cycles, a loss of at most {makespan - bound:,}"
         )
         return Chosen(judged.kernel, makespan, bound, False, (note,))
@@ -161,6 +173,10 @@ class ProgramSearch:
                     out.move(ending.move)
                 out.store(ending.buffer or option.fragment.buffer, node.out.name)
         return out.kernel()
+
+
+def _cycles(ending: Ending) -> int:
+    return ending.move_cycles + ending.store_cycles
 
 
 def _states(node: Node) -> bool:

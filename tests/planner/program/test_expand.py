@@ -32,7 +32,12 @@ def expanded(text):
 
 def arrays():
     rng = np.random.default_rng(7)
-    return {"x": rng.uniform(0.5, 2, (3, 5)), "z": rng.uniform(0.5, 2, (3, 5)), "w": rng.uniform(1, 2, 5), "v": rng.uniform(1, 2, 3)}
+    return {
+        "x": rng.uniform(0.5, 2, (3, 5)),
+        "z": rng.uniform(0.5, 2, (3, 5)),
+        "w": rng.uniform(1, 2, 5),
+        "v": rng.uniform(1, 2, 3),
+    }
 
 
 def aligned(value, own, axes):
