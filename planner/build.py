@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -39,6 +40,8 @@ from planner.readers.source import KernelSource
 
 Iteration = tuple[tuple[str, int], ...]
 Verdict = TypeVar("Verdict", Outcome, passes.PassResult)
+Tensors = dict[str, TensorLayout]
+"""Layouts by name."""
 MOST_FAULTS = 100
 """After so many a report stops: the rest most likely follows from the first ones."""
 
@@ -74,6 +77,14 @@ def build(source: KernelSource, hardware: Hardware, choices: Choices) -> Built:
 
     """
     return _Builder(source, hardware, choices).run()
+
+
+def layouts(source: KernelSource, hardware: Hardware) -> Tensors:
+    """Where every tensor lies that a legal operation reads or writes; what comes after a fault may be missing."""
+    builder = _Builder(source, hardware, Choices({}, ()))
+    with suppress(FaultError):
+        builder.run()
+    return builder.tensors
 
 
 def unrolled(kernel: Kernel) -> Iterator[Step]:

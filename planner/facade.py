@@ -13,7 +13,7 @@ from models.graph import Problem
 from models.hardware import Hardware
 from models.plan import Note, Plan, SolverInfo, Source
 from models.presets.load import load_hardware
-from planner import assemble, explain_faster, infeasible, notes, pricing, verify
+from planner import assemble, explain_faster, infeasible, notes, pricing, split_chain, verify
 from planner.build import Built, build
 from planner.chain import chain
 from planner.choices import Choices
@@ -50,7 +50,7 @@ def prepare(
     """
     source = read_kernel(path, axes=request.axes)
     hardware = load_hardware(source.kernel.hardware, request.settings)
-    source = lowered(source, hardware, limits)
+    source = split_chain.split(lowered(source, hardware, limits), hardware)
     choices = Choices(dict(request.fixed), request.forbidden)
     return Prepared(source, hardware, build(source, hardware, choices))
 
@@ -185,7 +185,8 @@ class _Planning:
             }
         )
         searched = tuple(Note(topic="layout_search", text=t) for t in self.prepared.source.notes)
-        return out.model_copy(update={"notes": (*searched, *notes.of(out))})
+        split = tuple(Note(topic="split", text=t) for t in self.prepared.source.splits)
+        return out.model_copy(update={"notes": (*searched, *split, *notes.of(out))})
 
     def _undecided(self, solution: Solution) -> Plan:
         return self._frame(solution)

@@ -25,3 +25,5 @@ class KernelSource:
     """The operations of a `program:`, whose layouts are still to be searched; the kernel has none then."""
     notes: tuple[str, ...] = ()
     """What a search for layouts found, for the plan's notes."""
+    splits: tuple[str, ...] = ()
+    """Where and why vector chains were split over passes, for the plan's notes."""

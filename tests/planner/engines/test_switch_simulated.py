@@ -58,7 +58,7 @@ def assert_ring(run: Run, pair: SwitchPair, settings: dict[str, object]) -> None
         )
         found = custom(run.layouts, before, after)
         assert found.flaw(stated) is None, shown(pair)
-        assert found.ring() == settings["ring_size"], shown(pair)
+        assert found.ring(stated) == settings["ring_size"], shown(pair)
         return
     own = regular(pair.config.model_dump(), pair.out_slice.size)
     live = run.layouts.inner(text(pair.out_slice)).kind.reshape(-1) == 0

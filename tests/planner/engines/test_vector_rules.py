@@ -119,9 +119,7 @@ RULE_CASES = {
     "stash.beside": lambda: chain(STASH, SPLIT, unary("exp"), CONCAT, clip("Max", "stash")),
     "pair_mode_op.feasible": lambda: chain(UNZIP, {"name": "clip_zip", "value": "Add"}, time="M, B / 8, I"),
     "pair_mode_op.broken": lambda: chain(UNZIP, STASH, {"name": "clip_zip", "value": "Add"}, time="M, B / 8, I"),
-    "pair_mode_op.beside": lambda: chain(
-        UNZIP, SPLIT, {"name": "fp_zip", "op": "add"}, CONCAT, time="M, B / 8, I"
-    ),
+    "pair_mode_op.beside": lambda: chain(UNZIP, SPLIT, {"name": "fp_zip", "op": "add"}, CONCAT, time="M, B / 8, I"),
     "unzip_axis.feasible": lambda: chain(UNZIP, {"name": "clip_zip", "value": "Add"}, time="I, M, B / 8"),
     "unzip_axis.broken": lambda: chain(UNZIP | {"axis": "M"}, {"name": "clip_zip", "value": "Add"}, time="M, B / 8, I"),
     "unzip_axis.beside": lambda: chain(UNZIP, {"name": "clip_zip", "value": "Add"}, time="M, I, B / 8"),
