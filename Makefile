@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+ROOMS := models solver simulator planner cli
 JOBS ?= auto
 
 .PHONY: plan test test-long bench lint types doors check changelog clean
@@ -39,11 +40,13 @@ changelog:
 $(RUN): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
+	$(BIN)/python -m compileall -q $(ROOMS)
 	touch $@
 
 $(DEV): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[dev]'
+	$(BIN)/python -m compileall -q $(ROOMS)
 	touch $(RUN) $@
 
 clean:
