@@ -15,7 +15,7 @@ Priced = Mapping[tuple[str, str], tuple[Alternative, ...]]
 
 def planned_ops(problem: Problem, solution: Solution, priced: Priced) -> tuple[PlannedOp, ...]:
     """Operations and bitmap loads in order of their start."""
-    uses = _uses(problem)
+    uses = _uses(problem, solution)
     regions = _regions(problem, solution)
     ops = [
         _planned(op, _mode(op, solution), solution.starts[op.name], uses[op.name], regions.get(op.name, {}), priced)
@@ -48,9 +48,11 @@ def lifetimes(problem: Problem, solution: Solution) -> dict[str, tuple[int, int]
     """From the start of the first writer to the end of the last user, by the buffer that owns the place."""
     users: dict[str, list[str]] = defaultdict(list)
     writers: dict[str, list[str]] = defaultdict(list)
+    reads = _reads(problem, solution)
     for b in problem.buffers:
         root = _root(b, problem)
-        users[root.name] += [o for o in (*b.writers, *b.readers) if o in solution.modes]
+        readers = [r for r in b.readers if _touches(reads, r, b)]
+        users[root.name] += [o for o in (*b.writers, *readers) if o in solution.modes]
         writers[root.name] += [o for o in b.writers if o in solution.modes]
     ends = {
         o.name: solution.starts[o.name] + _mode(o, solution).cycles
@@ -82,17 +84,37 @@ def _mode(op: Operation, solution: Solution) -> Mode:
     return next(m for m in op.modes if m.id == solution.modes[op.name])
 
 
-def _uses(problem: Problem) -> dict[str, dict[str, str]]:
+def _uses(problem: Problem, solution: Solution) -> dict[str, dict[str, str]]:
     uses: dict[str, dict[str, str]] = defaultdict(dict)
+    reads = _reads(problem, solution)
     for b in problem.buffers:
         if b.shares:
             continue
-        for op in (*b.writers, *b.readers):
+        for op in (*b.writers, *(r for r in b.readers if _touches(reads, r, b))):
             uses[op][b.tensor] = b.name
     for b in problem.buffers:
         for op in b.readers if b.shares else ():
             uses[op][b.tensor] = b.name
     return uses
+
+
+Reads = Mapping[str, frozenset[str]]
+"""What a pass fetches in the mode in which it is done, for passes that fetch another tensor in another mode."""
+
+
+def _reads(problem: Problem, solution: Solution) -> Reads:
+    deciding = {o.requires[0] for o in problem.operations if o.requires}
+    found: dict[str, frozenset[str]] = {}
+    for op in problem.operations:
+        if op.name in deciding and op.name in solution.modes:
+            stages = problem.programs.get(_mode(op, solution).program, ())
+            found[op.name] = frozenset(n for stage in stages for n in stage.settings.get("reads", ()))
+    return found
+
+
+def _touches(reads: Reads, op: str, buffer: Buffer) -> bool:
+    """Whether an operation reads a buffer as it is done; what it fetches may depend on its mode."""
+    return op not in reads or buffer.file != "dm" or buffer.tensor in reads[op]
 
 
 def _regions(problem: Problem, solution: Solution) -> dict[str, dict[str, str]]:

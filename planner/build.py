@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from models.faults import Fault, FaultError, Finding
@@ -29,7 +29,7 @@ from models.linear import parse_linear
 from models.mapping import Pad, axis_names, nodes, text
 from models.parse import Scope, parse
 from models.plan import Stage
-from planner import casts, contention, passes, starvation
+from planner import casts, compositions, contention, passes, starvation
 from planner.buffers import Buffers, Draft
 from planner.choices import Choices, in_place_edges
 from planner.engines import dma, reshape
@@ -151,15 +151,29 @@ class _Builder:
         if not self._known(reads):
             return
         result = self._once(
-            step, reads, lambda: passes.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name))
+            step, reads, lambda: compositions.evaluate(op, self.tensors, self.ground, *self.choices.of(op.name))
         )
         self.programs.update(result.programs or {})
         if not result.modes or result.writes is None:
             return
+        if result.first is not None:
+            reads += self._first(step, op, result.first)
         self.operations.append(_operation(step, result))
         for place in reads:
             self._reads(step, place)
         self._writes(step, passes.target(op), result.writes, rows=result.trf_rows, regions=result.regions)
+
+    def _first(self, step: Step, op: PassOp, first: passes.First) -> list[Place]:
+        """The pass that some modes of a pass need before it; gives what it leaves for the pass."""
+        assert first.result.writes is not None
+        self.programs.update(first.result.programs)
+        before = Step(first.op, step.path, step.iteration)
+        operation = replace(_operation(before, first.result), requires=(step.name, first.needed_by))
+        self.operations.append(operation)
+        for place in op.read if isinstance(op.read, tuple) else (op.read,):
+            self._reads(before, place)
+        self._writes(before, first.between, first.result.writes)
+        return [first.between]
 
     def _dma(self, step: Step, op: DmaOp) -> None:
         if not self._known([op.read, *([] if op.element else [op.write])]):

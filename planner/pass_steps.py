@@ -22,6 +22,7 @@ from models.kernel import (
     FetchCast,
     FetchTableLookup,
     FetchZeroPointSub,
+    Step,
     Switch,
     SwitchConfig,
     Tile,
@@ -125,7 +126,7 @@ def _zero_point(context: PassContext, trail: Trail, index: int, step: FetchZeroP
 
 def _switch(context: PassContext, trail: Trail, index: int, step: Switch) -> list[Trail]:
     stream = _held(trail)
-    wanted = context.stated(step.slice) or _stored_slice(context)
+    wanted = wanted_slice(context, step)
     out = []
     for candidate in switch_moves.candidates(context.ground, stream, step, wanted):
         grown = trail.after(index, step.step, candidate.outcome, fallback=candidate.out)
@@ -158,10 +159,27 @@ def _lifted(context: PassContext, trail: Trail, index: int, step: Switch, wanted
     if time is None:
         return []
     fetch_step = first.model_copy(update={"time": text(time), "slice": text(wanted)})
-    trails = [Trail().decided("context", context.ground.context)]
-    for at, earlier in enumerate((fetch_step, *context.op.steps[1:index])):
-        trails = [after for t in trails for after in HANDLERS[earlier.step](context, t, at, earlier)]
+    trails = _replayed(context, (fetch_step, *context.op.steps[1:index]))
     return [t.decided("switch", AXIS_LIFTING) for t in trails if not t.findings]
+
+
+def _replayed(context: PassContext, steps: Sequence[Step]) -> list[Trail]:
+    """All trails behind some steps from the start of a pass."""
+    trails = [Trail().decided("context", context.ground.context)]
+    for at, step in enumerate(steps):
+        trails = [after for t in trails for after in HANDLERS[step.step](context, t, at, step)]
+    return trails
+
+
+def before_switch(context: PassContext, index: int) -> Stream | None:
+    """The stream that reaches the step at `index`; None where the steps before it are broken."""
+    legal = [t for t in _replayed(context, context.op.steps[:index]) if not t.findings]
+    return legal[0].stream if legal else None
+
+
+def wanted_slice(context: PassContext, step: Switch) -> Mapping | None:
+    """The Slice that a switch has to reach: the stated one, else that of the commit behind it."""
+    return context.stated(step.slice) or _stored_slice(context)
 
 
 def _stored_slice(context: PassContext) -> Mapping | None:

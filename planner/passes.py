@@ -26,6 +26,16 @@ Located = tuple[int, Finding]
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """A pass before the pass, done only where that is done in a mode of `needed_by`; it writes `between`."""
+
+    op: PassOp
+    result: PassResult
+    between: str
+    needed_by: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class PassResult:
     """What a pass may be.
 
@@ -33,6 +43,7 @@ class PassResult:
     the stages of each, by `Mode.program`. `illegal`: values of choices that no legal mode has. `writes`: the tensor
     that the pass creates, or the whole tensor of its tile. `trf_rows`: physical rows per bank, `regions` the address
     modes that fit, `bytes` per slice of what it writes. `findings` (no mode is legal) and `warnings` name their step.
+    `first` is the pass that some modes need before them.
     """
 
     modes: tuple[Mode, ...] = ()
@@ -45,6 +56,7 @@ class PassResult:
     findings: tuple[Located, ...] = ()
     warnings: tuple[Located, ...] = ()
     dominated: tuple[Mode, ...] = ()
+    first: First | None = None
 
 
 def evaluate(

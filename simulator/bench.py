@@ -101,7 +101,7 @@ class Run:
 
     def tile_place(self, tensor: str) -> Tile | None:
         """The tile of a tensor that this operation takes, as the kernel states it."""
-        op = self.bench.kernel_ops.get(self.op.base)
+        op = self.bench.kernel_ops.get(kernel_name(self.op.base))
         places = () if op is None else _places(op)
         return next((p for p in places if isinstance(p, Tile) and p.tensor == tensor), None)
 
@@ -115,6 +115,11 @@ class Run:
         if not base:
             return 0
         return evaluate(str(base["start"]), self.op.iteration) * int(base["stride"])
+
+
+def kernel_name(base: str) -> str:
+    """The operation of the kernel that a planned one belongs to: `move.first` and `move.bitmap` come before `move`."""
+    return base.partition(".")[0]
 
 
 def flat(ops: tuple[Op, ...]) -> Iterator[Op]:

@@ -87,7 +87,7 @@ def ring_of(place: Place) -> int:
         return 1
     if config["kind"] != "CustomBroadcast":
         return int(config["slice1"]) * int(config["slice0"])
-    return _wanted(place).ring()
+    return _wanted(place).ring(expand(place.stage.settings["bitmap"], place.size(place.stage.slice)))
 
 
 def _fetch(place: Place) -> Derived:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from models.hardware import Hardware
 from models.kernel import DmaOp, PassOp, Tile
 from models.plan import MemoryEntry, Plan, PlannedOp, Stage
-from simulator.bench import Bench, Run
+from simulator.bench import Bench, Run, kernel_name
 from simulator.layouts import Layouts
 from simulator.linear import evaluate
 from simulator.reference import unrolled
@@ -92,8 +92,13 @@ class Facts:
         return {(op.name, tuple(sorted(known.items()))): i for i, (op, known) in enumerate(named)}
 
     def place(self, op: PlannedOp) -> int | None:
-        """An operation's place in program order; None for one that the kernel does not state."""
-        return self.order.get((op.base, tuple(sorted(op.iteration.items()))))
+        """An operation's place in program order; None for one that the kernel does not state.
+
+        What the planner puts before an operation of the kernel (`move.first`) comes just before it.
+        """
+        name = kernel_name(op.base)
+        at = self.order.get((name, tuple(sorted(op.iteration.items()))))
+        return None if at is None else 2 * at + (name == op.base)
 
     def root(self, instance: str) -> str:
         """The instance that owns the place: a relabelled tensor lies where its origin lies."""

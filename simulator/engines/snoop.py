@@ -89,13 +89,19 @@ class Wanted:
         """Slices that bring an output slice what it needs, in the order in which it needs it."""
         return [int(s) for s in self._in_order(self.ring())[router] if s != _PADDING]
 
-    def ring(self) -> int:
+    def ring(self, hears: Bits | None = None) -> int:
         """The smallest power of two such that every live output slice finds its packets in its own block, in order.
 
-        The whole ring where no order of the slices will do.
+        The whole ring where no order of the slices will do. Where padding travels, any padding would do for it, so that
+        the slices that the bitmap `hears` are counted too.
         """
         ring, slices = 1, len(self.held)
         while ring < slices and (self._in_order(ring)[self.live] == _PADDING).any():
+            ring *= 2
+        if hears is None or not (self.needed[self.live] == _PADDING).any():
+            return ring
+        router, source = np.nonzero(hears & self.live[:, None])
+        while (router // ring != source // ring).any():
             ring *= 2
         return ring
 

@@ -132,3 +132,51 @@ def test_the_cheapest_ring_loses_where_its_bitmap_costs_more_than_it_saves(tmp_p
 
 def chosen(plan: Plan) -> set[str]:
     return {o.decisions["switch"].chosen.partition("(")[0] for o in plan.ops if o.kind == "pass"}
+
+
+# Two passes in place of one -----------------------------------------------------------------------------------
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "switch_composition.yaml"
+
+
+def test_two_passes_do_what_no_single_configuration_does() -> None:
+    plan = planner.plan(EXAMPLE, options=QUICK)
+    assert plan.verification is not None
+    assert plan.verification.violations == ()
+    assert plan.verification.ok
+    passes = {o.name: o for o in plan.ops if o.kind == "pass"}
+    assert set(passes) == {"move.first", "move"}
+    assert chosen(plan) == {"InterTranspose", "Composition"}
+    first, last = passes["move.first"], passes["move"]
+    assert (set(first.uses), set(last.uses)) == ({"x_dm", "move.between"}, {"move.between", "y_dm"})
+    lives = {e.tensor: (e.start, e.end) for e in plan.memory}
+    assert lives["move.between"] == (first.start, last.end)
+    assert lives["x_dm"][1] == first.end
+
+
+def test_a_composition_can_be_forbidden() -> None:
+    with pytest.raises(FaultError) as caught:
+        planner.plan(EXAMPLE, Request(forbidden=(("move.switch", "Composition"),)), QUICK)
+    assert {f.op for f in caught.value.faults} == {"move"}
+
+
+def test_each_iteration_has_a_buffer_between_of_its_own(tmp_path: Path) -> None:
+    tile = 'tile: "C / 8", length: 1, start: "i"'
+    source = EXAMPLE.read_text()
+    body = source[source.index("  - pass: move") : source.index("  - {dma: store")]
+    body = "".join(f"    {line}\n" for line in body.splitlines())
+    body = body.replace("read: x_dm", f"read: {{tensor: x_dm, {tile}}}").replace(
+        'packet: "C"', 'packet: "C / 8 = 1, C % 8"'
+    )
+    body = body.replace("write: y_dm", f"write: {{tensor: y_dm, {tile}}}")
+    looped = source.replace(
+        source[source.index("  - pass: move") : source.index("  - {dma: store")],
+        f"  - loop: i\n    count: 4\n    ops:\n{body}",
+    )
+    path = tmp_path / "looped.yaml"
+    path.write_text(looped)
+    plan = planner.plan(path, options=QUICK)
+    assert plan.verification is not None
+    assert plan.verification.violations == ()
+    assert plan.verification.ok
+    assert {e.tensor for e in plan.memory} >= {f"move.between[{i}]" for i in range(4)}
