@@ -20,7 +20,8 @@ BINARY = {"add": "AddF", "sub": "SubF", "mul": "MulF", "div": "DivF"}
 CLIPS = {"maximum": "Max", "minimum": "Min"}
 REDUCTIONS = {"sum": "Add", "max": "Max", "min": "Min"}
 LIBRARY = ("softmax", "rmsnorm")
-FUNCTIONS = ("einsum", "cast", *UNARY, *BINARY, *CLIPS, *REDUCTIONS, *LIBRARY)
+MOVES = ("transpose", "lookup")
+FUNCTIONS = ("einsum", "cast", *MOVES, *UNARY, *BINARY, *CLIPS, *REDUCTIONS, *LIBRARY)
 FLOAT, REDUCED, DIVIDED, CLIPPED = range(4)
 _MULTIPLIERS = 2
 _EPSILON = 1e-6
@@ -127,6 +128,9 @@ class _Rows:
 
     def run(self) -> Rows:
         call = self.statement.expression
+        if call.function in MOVES:
+            out = self._moved(call, self.statement.name)
+            return Rows(tuple(self.passes), out, self.statement, self.values)
         dtype = _dtype(self.statement.name, call, self.scope, "bf16")
         if call.function == "cast":
             dtype = self._cast_type(call)
@@ -148,6 +152,27 @@ class _Rows:
         )
         return out
 
+    def _moved(self, e: Call, name: str) -> Value:
+        """A transpose or a table look-up: a pass of its own, without the vector engine."""
+        source = self._source(e.arguments[0])
+        if e.function == "transpose":
+            if e.axes is None or len(e.arguments) != 1 or sorted(e.axes) != sorted(source.axes):
+                shape = ", ".join(source.axes)
+                raise ProgramError("program_axes", f"transpose gives [{shape}] in another order", e.column, "", shape)
+            out = Value(name, source.dtype, e.axes)
+        else:
+            wanted = e.arguments[-1]
+            if len(e.arguments) != 2 or not isinstance(wanted, Ref) or wanted.name not in DTYPES:
+                raise ProgramError("program_argument", "lookup takes a tensor and a type", e.column)
+            out = Value(name, wanted.name, source.axes)
+        declared = self.scope.declared.get(name)
+        if declared is not None and declared.dtype != out.dtype:
+            message = f"`{name}` is declared as {declared.dtype}, the statement gives {out.dtype}"
+            raise ProgramError("program_argument", message, e.column, out.dtype, declared.dtype)
+        self.values[name] = out
+        self.passes.append(RowPass(source, (), None, "", (), out, e.function))
+        return out
+
     def _temporary(self, chain: _Chain) -> Value:
         return self._finish(chain, f"{self.statement.name}_{len(self.passes) + 1}", "f32")
 
@@ -163,6 +188,9 @@ class _Rows:
             )
         if e.function in LIBRARY:
             return self._softmax(e) if e.function == "softmax" else self._rmsnorm(e)
+        if e.function in MOVES:
+            value = self._moved(e, f"{self.statement.name}_{len(self.passes) + 1}")
+            return _Chain(value, value.axes)
         if e.function == "cast":
             return self._chain(e.arguments[0])
         return self._applied(e)

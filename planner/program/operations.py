@@ -43,6 +43,8 @@ class RowPass:
     reduction: str
     behind: tuple[VectorStep, ...]
     out: Value
+    moves: str = ""
+    """A pass without the vector engine: `transpose` or `lookup`."""
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ class RowPass:
         steps = [*map(_step, self.before)]
         if self.reduced is not None:
             steps.append(f"{self.reduction} over {self.reduced}")
-        steps += map(_step, self.behind)
+        steps += [*map(_step, self.behind), *([self.moves] if self.moves else [])]
         shape = f"{self.out.dtype}[{', '.join(self.out.axes)}]"
         return f"{self.out.name} = {self.source.name}: {'; '.join(steps) or 'copy'} -> {shape}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import cycle
 from math import prod
 
 from models.hardware import Hardware
@@ -19,6 +20,10 @@ from solver import Options
 
 MOST_TOGETHER = 24
 """Operations of one choice; more are chosen in windows, each with what was chosen before it held fast."""
+MOST_IMPROVED = 8
+"""Operations of a program whose choice is improved by planning changes of it."""
+PLANS_PER_SECOND = 2
+"""About what one processor plans of small kernels."""
 MODEL_SECONDS = 10.0
 """Deterministic time of one choice."""
 MOST_SOLVED = 24
@@ -132,18 +137,46 @@ class ProgramSearch:
                 return None
             picked |= selected.options
             proved = proved and selected.proved
-        return self._assembled(picked, sum(map(len, found.values())), proved=proved and len(names) <= MOST_TOGETHER)
+        picked, tried = self._improved(picked, found, int(seconds * PLANS_PER_SECOND))
+        return self._assembled(
+            picked, sum(map(len, found.values())), tried, proved=proved and len(names) <= MOST_TOGETHER
+        )
 
-    def _assembled(self, picked: dict[str, Option], layouts: int, *, proved: bool) -> Chosen | None:
+    def _improved(
+        self, picked: dict[str, Option], found: dict[str, list[Option]], most: int
+    ) -> tuple[dict[str, Option], int]:
+        """Changes one operation at a time while the plan gets shorter; few operations only, each try is a plan."""
+        best, tried = self._planned(picked), 0
+        if len(picked) > MOST_IMPROVED or best is None:
+            return picked, 0
+        ways = [(name, option) for name, options in found.items() for option in options]
+        left = len(ways)
+        for name, option in cycle(ways):
+            if left == 0 or tried >= most:
+                break
+            left -= 1
+            if option is picked[name]:
+                continue
+            tried += 1
+            judged = self._planned(picked | {name: option})
+            if judged is not None and (judged.makespan or 0) < (best.makespan or 0):
+                best, picked, left = judged, picked | {name: option}, len(ways)
+        return picked, tried
+
+    def _planned(self, picked: dict[str, Option]) -> Judged | None:
         ends = {n: min(o.endings, key=_cycles) for n, o in picked.items() if o.endings}
-        judged = judge(self._kernel(picked, ends), self.hardware, self.options)
+        return judge(self._kernel(picked, ends), self.hardware, self.options)
+
+    def _assembled(self, picked: dict[str, Option], layouts: int, tried: int, *, proved: bool) -> Chosen | None:
+        judged = self._planned(picked)
         if judged is None or judged.makespan is None:
             return None
         bound, makespan = self.floor(), judged.makespan
         how = "chosen together" if len(picked) <= MOST_TOGETHER else f"chosen {MOST_TOGETHER} operations at a time"
         note = (
             f"layout search: {layouts} layouts of {len(picked)} operations, {how}"
-            f"{', proved best of these in the model' if proved else ''};"
+            f"{', proved best of these in the model' if proved else ''}"
+            f"{f', then {tried} changes of one operation planned' if tried else ''};"
             f" no layouts at all give less than {bound:,} cycles, a loss of at most {makespan - bound:,}"
         )
         return Chosen(judged.kernel, makespan, bound, False, (note,))

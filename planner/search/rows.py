@@ -6,7 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from models.hardware import Hardware
-from models.kernel import Cast, Collect, Commit, Fetch, FetchCast, PassOp, Step, ToVrf, Transpose, Vector
+from models.kernel import (
+    Cast,
+    Collect,
+    Commit,
+    Fetch,
+    FetchCast,
+    FetchTableLookup,
+    PassOp,
+    Step,
+    ToVrf,
+    Transpose,
+    Vector,
+)
 from models.vector_ops import VectorOp
 from planner.engines.shapes import elements_in
 from planner.program.operations import RowPass, Rows, Value, VectorStep
@@ -161,7 +173,38 @@ class _Builder:
 
     # Streams --------------------------------------------------------------------------------------------
 
+    def _moved(self, one: RowPass) -> PassOp:
+        """A pass without the vector engine: other types by a table, or Time and packet changed over."""
+        held, out = self.layout.held(one.source), one.out
+        commit = Commit(write=self.dm(out.name), element=self.place_of(out).place().element)
+        if one.moves == "lookup":
+            flit = elements_in(out.dtype, self.hardware.geometry.flit_bytes)
+            minor = next((m for n in (flit, flit // 2, flit // 4) if (m := take_minor(held, n)) is not None), None)
+            if minor is None:
+                raise _NoLayoutError
+            fetch = Fetch(time=written(minor[0]), packet=written(minor[1]))
+            steps: list[Step] = [fetch, FetchTableLookup(dtype=out.dtype), Collect(), commit]
+        else:
+            steps = [*self._transposed(held, out), commit]
+        return PassOp(name=f"rows_{out.name}", read=self.dm(one.source.name), steps=tuple(steps))
+
+    def _transposed(self, held: Parts, out: Value) -> list[Step]:
+        """Neighbours of the result's innermost axis stand in Time until the transpose engine packs them."""
+        columns = take_minor(held, self.hardware.contraction.out_columns)
+        group = take_minor(self.layout.held(out), WRITE_BYTES // bytes_of(out.dtype))
+        if columns is None or group is None or {p.axis for p in columns[1]} & {p.axis for p in group[1]}:
+            raise _NoLayoutError
+        rest = without(columns[0], group[1])
+        flit = elements_in(out.dtype, self.hardware.geometry.flit_bytes)
+        return [
+            Fetch(time=written((*rest, *group[1])), packet=written(columns[1])),
+            Collect(),
+            Transpose(time=written((*rest, *columns[1])), packet=padded_text(group[1], flit)),
+        ]
+
     def _pass(self, one: RowPass, *, to_dm: bool) -> PassOp:
+        if one.moves:
+            return self._moved(one)
         time, packet, narrow = self._stream(one)
         steps: list[Step] = [Fetch(time=written(time), packet=written(packet)), *self._widened(one.source), Collect()]
         left, ends, ops = time, narrow, [VectorOp(name="narrow_trim", value=narrow), *map(self._op, one.before)]
