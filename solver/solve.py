@@ -12,7 +12,7 @@ from ortools.sat.python import cp_model
 
 from models.graph import Problem
 from models.plan import Status, StoppedBy
-from solver.addresses import NoRowsError, Placement, lifetimes, with_places
+from solver.addresses import Placement, lifetimes, with_places
 from solver.bound import Bound, bound
 from solver.engine import Run, run
 from solver.explain import explain, in_one_cycle_each
@@ -20,10 +20,10 @@ from solver.index import Index
 from solver.list_schedule import list_schedules
 from solver.model import Model, build
 from solver.narrow import Fixed, Forbidden, hopeless, narrow, undominated
+from solver.placing import placed
 from solver.shift import left_shift, one_by_one
 from solver.solution import BitmapLoad, Options, Solution, Stats
 from solver.steady_state import SteadyState, patterns, steady_state
-from solver.validate import validate
 from solver.variables import Window
 from solver.windows import improved
 
@@ -34,7 +34,10 @@ WINDOWS_FROM = 120
 """Operations from which on the first plan is improved window by window."""
 
 WHOLE_UP_TO = 300
-"""Operations up to which the whole model is searched as well, in the second half of the time."""
+"""Operations up to which the whole model is searched as well, in what windows leave of the time."""
+
+SHARE = 0.5
+"""Of the time for windows where the whole model is searched as well."""
 
 MAX_CUTS = 50
 
@@ -102,13 +105,14 @@ class _Search:
                 first = self._by_windows(known, first)
                 if first.status == "optimal" or len(self.index.ops) > WHOLE_UP_TO:
                     return first
+                self.options = replace(self.options, time_limit_seconds=self.options.time_limit_seconds * (1 - SHARE))
         found = self._improve(known, first)
         return found if hint is None else _kept(first, found)
 
     def _by_windows(self, known: Bound, first: Solution) -> Solution:
-        share = 1.0 if len(self.index.ops) > WHOLE_UP_TO else 0.5
+        share = 1.0 if len(self.index.ops) > WHOLE_UP_TO else SHARE
         tell = None if self.on_solution is None else self._tell
-        found = improved(self.index, first, known.makespan, self.options, self._placed, tell, self.stop, share=share)
+        found = improved(self.index, first, known.makespan, self.options, tell, self.stop, share=share)
         proven = found.plan.makespan == known.makespan
         interrupted = self.stop is not None and self.stop.is_set()
         return replace(
@@ -122,7 +126,7 @@ class _Search:
     def _first(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Solution | None:
         best: Solution | None = None
         for candidate in self._candidates(known, hint, state):
-            shifted = self._placed(candidate)
+            shifted = placed(self.index, candidate, self.options)
             if shifted is not None and (best is None or (shifted.makespan or 0) < (best.makespan or 0)):
                 best = shifted
             if best is not None and best.makespan == known.makespan:
@@ -133,7 +137,9 @@ class _Search:
         """A plan from any order that satisfies all rules: whether there is one does not depend on cycles."""
         model = in_one_cycle_each(self.index.problem, guarded=False)
         done = run(model.cp, self.options, stop=self.stop)
-        return self._placed(one_by_one(self.index, _read(model, done.solver.value))) if done.found else None
+        if not done.found:
+            return None
+        return placed(self.index, one_by_one(self.index, _read(model, done.solver.value)), self.options)
 
     def _candidates(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Iterable[Solution]:
         adapted = None if hint is None else _adapted(self.index, hint)
@@ -144,17 +150,6 @@ class _Search:
         for settled in () if state is None else patterns(self.index, state):
             index = Index(settled)
             yield from list_schedules(index, bound(index))
-
-    def _placed(self, solution: Solution) -> Solution | None:
-        """The solution with places and the earliest starts; None when it is not one of this problem."""
-        try:
-            placed, placement = with_places(self.index, solution, self.options)
-        except NoRowsError:
-            return None
-        if placement.conflict:
-            return None
-        shifted = left_shift(self.index, placed)
-        return None if validate(self.index.problem, shifted) else shifted
 
     def _tell(self, solution: Solution) -> None:
         if self.on_solution is not None:
@@ -199,9 +194,9 @@ class _Search:
             return None
 
         def tell(found: cp_model.CpSolverSolutionCallback) -> None:
-            placed = self._placed(_read(model, found.value))
-            if placed is not None:
-                self._tell(placed)
+            plan = placed(self.index, _read(model, found.value), self.options)
+            if plan is not None:
+                self._tell(plan)
 
         return tell
 

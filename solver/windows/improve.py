@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from solver.index import Index
+from solver.placing import placed
 from solver.rules.register_regions import uniform_slots
 from solver.solution import BitmapLoad, Options, Solution
 from solver.windows.board import Board, board
@@ -30,7 +31,6 @@ def improved(
     plan: Solution,
     floor: int,
     options: Options,
-    placed: Callable[[Solution], Solution | None],
     tell: Callable[[Solution], None] | None,
     stop: threading.Event | None,
     *,
@@ -38,7 +38,7 @@ def improved(
 ) -> Improved:
     """Improves a plan until its makespan is `floor`, the limit (a share of that of the options) or a local optimum.
 
-    `placed` gives a plan its places, or None where there is no room for them; `tell` hears of every better plan.
+    `tell` hears of every better plan.
     """
     made, frame = board(index, plan), index.hardware.kernel
     best, better = plan, 0
@@ -51,7 +51,7 @@ def improved(
 
     def keep(timing: Timing) -> None:
         nonlocal best
-        found = placed(_solution(index, made, plan, timing))
+        found = placed(index, _solution(index, made, plan, timing), options, shift=False)
         if found is not None and (found.makespan or 0) < (best.makespan or 0):
             best = found
             if tell is not None:

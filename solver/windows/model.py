@@ -73,25 +73,32 @@ def _item(window: Window, item: int, shift: cp_model.IntVar, heads: list[int], t
     start = cp.new_int_var(head, max(head, deadline - min(w.cycles for w in ways)), "")
     window.starts[item] = start
     cp.add_hint(start, frame.early.starts[item])
-    literals = [cp.new_bool_var("") for _ in ways] if len(ways) > 1 else []
-    if literals:
-        cp.add_exactly_one(literals)
-    size: Expr = ways[0].cycles
-    if literals:
-        size = cp_model.LinearExpr.weighted_sum(literals, [w.cycles for w in ways])
-    window.chosen[item], window.ends[item] = literals, start + size
-    cp.add(start + size <= deadline + shift)
-    for k, way in enumerate(ways):
-        end = start + way.cycles
+    window.chosen[item], window.ends[item] = [], start + ways[0].cycles
+    if len(ways) > 1:
+        _choice(window, item, shift, heads, tails)
+    else:
+        for r in ways[0].holds:
+            window.on[r].append(cp.new_interval_var(start, ways[0].cycles, start + ways[0].cycles, ""))
+    cp.add(window.ends[item] <= deadline + shift)
+
+
+def _choice(window: Window, item: int, shift: cp_model.IntVar, heads: list[int], tails: list[int]) -> None:
+    """One of several ways: an end of its own, and resources that only the chosen way holds."""
+    frame, cp, start = window.frame, window.cp, window.starts[item]
+    ways, now = frame.board.ways[item], frame.early.chosen[item]
+    longest = max(w.cycles for w in ways)
+    end = cp.new_int_var(window.heads[item], window.deadlines[item] + longest, "")
+    cp.add_hint(end, frame.early.ends[item])
+    literals = [cp.new_bool_var("") for _ in ways]
+    cp.add_exactly_one(literals)
+    for k, (way, literal) in enumerate(zip(ways, literals, strict=True)):
+        cp.add_hint(literal, int(k == now))
+        cp.add(end == start + way.cycles).only_enforce_if(literal)
         for r in way.holds:
-            if not literals:
-                window.on[r].append(cp.new_interval_var(start, way.cycles, end, ""))
-                continue
-            window.on[r].append(cp.new_optional_interval_var(start, way.cycles, end, literals[k], ""))
-            cp.add(start >= heads[r]).only_enforce_if(literals[k])
-            cp.add(end <= tails[r] + shift).only_enforce_if(literals[k])
-        if literals:
-            cp.add_hint(literals[k], int(k == frame.early.chosen[item]))
+            window.on[r].append(cp.new_optional_interval_var(start, way.cycles, start + way.cycles, literal, ""))
+            cp.add(start >= heads[r]).only_enforce_if(literal)
+            cp.add(start + way.cycles <= tails[r] + shift).only_enforce_if(literal)
+    window.chosen[item], window.ends[item] = literals, end
 
 
 def _memories(window: Window, shift: cp_model.IntVar) -> None:

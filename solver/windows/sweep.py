@@ -82,14 +82,14 @@ class Sweeper:
 
     def run(self, timing: Timing) -> Timing:
         """The best timing found."""
-        effort = sweep = barren = 0
-        while effort < len(EFFORTS) and timing.last > self.floor and not self.limits.reached():
-            before = timing.last
-            timing = self._sweep(timing, *EFFORTS[effort], sweep)
-            sweep += 1
-            barren = barren + 1 if timing.last == before else 0
-            if barren == OFFSETS:
-                effort, barren = effort + 1, 0
+        sweep = 0
+        for width, effort in _efforts(len(self.board.names)):
+            barren = 0
+            while barren < OFFSETS and timing.last > self.floor and not self.limits.reached():
+                before = timing.last
+                timing = self._sweep(timing, width, effort, sweep)
+                sweep += 1
+                barren = barren + 1 if timing.last == before else 0
         return timing
 
     def _sweep(self, timing: Timing, width: int, effort: float, sweep: int) -> Timing:
@@ -196,6 +196,15 @@ def _by_start(frame: Frame, found: Found) -> Callable[[int], tuple[int, int, int
         return found.starts[item], found.starts[item] + frame.board.ways[item][way].cycles, item
 
     return key
+
+
+def _efforts(count: int) -> Iterator[tuple[int, float]]:
+    """Wider and longer, until one window holds everything for long."""
+    yield from EFFORTS
+    width, effort = EFFORTS[-1]
+    while width < 2 * count:
+        width, effort = width * 3 // 2, effort * 2
+        yield width, effort
 
 
 def _lows(count: int, width: int, sweep: int, workers: int) -> Iterator[Sequence[int]]:
