@@ -86,8 +86,9 @@ def rewritten(text: str, at: Desk) -> str:
         parts = []
         for step in steps(match[1]):
             got = at.run(step.command)
-            parts.append(f"$ {step.command}\n{step.output if matches(step.output, got) and step.output else got}\n")
-        return "```console\n" + "".join(parts).rstrip() + "\n```"
+            kept = step.output if step.output.strip() and matches(step.output, got) else got
+            parts.append(f"$ {step.command}\n{kept.strip()}".rstrip())
+        return "```console\n" + "\n".join(parts) + "\n```"
 
     return BLOCK.sub(anew, text)
 

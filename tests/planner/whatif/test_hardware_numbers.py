@@ -16,6 +16,7 @@ from planner import PlanOptions, Request
 from planner.cases import run_cases
 from planner.differences import numbers
 from planner.engines import valid_count
+from planner.search.bounds import transfer_floor
 
 RNGD = load_hardware("rngd")
 NUMBERS = {path: int(value) for path, value in numbers(RNGD)}
@@ -67,7 +68,9 @@ def built(path: str | Path, settings: Settings) -> str:
         p = planner.prepare(path, Request(settings=settings)).built.problem
     except FaultError as error:
         return str(error)
-    return repr((p.operations, p.edges, p.buffers, sorted(p.programs.items())))
+    held = [(m.id, sorted(m.holds), m.cycles, m.bitmap) for o in p.operations for m in (*o.modes, *o.dominated)]
+    illegal = [o.illegal for o in p.operations]
+    return repr((held, illegal, p.edges, p.buffers, sorted(p.programs.items())))
 
 
 def example(name: str) -> Callable[[Settings, Path], str]:
@@ -99,8 +102,13 @@ def padded_axes(settings: Settings, _: Path) -> str:
     return repr(valid_count.derive(load_hardware("rngd", settings), *mappings, "A"))
 
 
+def floor(settings: Settings, _: Path) -> str:
+    """The lower bound by which a layout search orders transfers."""
+    return str(transfer_floor(load_hardware("rngd", settings), 1 << 24, 0))
+
+
 def contended(settings: Settings, folder: Path) -> str:
-    return example("tiled_matmul")({"trf.contention": 1, **settings}, folder)
+    return example("bmatmul_clusters")({"trf.contention": 1, **settings}, folder)
 
 
 PROBES: dict[str, tuple[Callable[[Settings, Path], str], int | None]] = {
@@ -108,7 +116,19 @@ PROBES: dict[str, tuple[Callable[[Settings, Path], str], int | None]] = {
     "geometry.slices_per_cluster": (cases("rules/switch.yaml"), 512),
     "dm.bytes_per_slice": (example("gemm"), 1024),
     "dm.banks": (example("switch_lifting"), None),
-    "dm.starvation_accesses": (example("transposed_store"), None),
+    "dm.starvation_accesses": (example("bmatmul_clusters"), 1),
+    "dma.packet_bytes": (example("tiled_matmul"), None),
+    "dma.partial_cap_writes": (example("matrix_vector_scattered"), None),
+    "dma.partial_tiny_bytes": (example("row_max"), 4),
+    "dma.partial_tiny_weight_tenths": (example("matrix_vector_scattered"), None),
+    "geometry.min_slices": (example("bmatmul_clusters"), None),
+    "passes.short_store_base_cycles": (example("bmatmul_clusters"), None),
+    "transpose.bits4_dual_valid_size": (cases("rules/transpose.yaml"), 32),
+    "dma.engines_per_chip": (floor, 1),
+    "transpose.bits8_max_in_rows": (cases("golden/transpose.yaml"), 16),
+    "transpose.bits32_max_in_rows": (cases("golden/transpose.yaml"), 1),
+    "transpose.bits4_max_in_rows": (cases("golden/transpose.yaml"), 8),
+    "transpose.max_in_cols": (cases("rules/transpose.yaml"), 16),
     "trf.rows_per_bank": (example("gemm"), 8),
     "trf.row_bits": (example("gemm"), 160),
     "trf.row_data_bytes": (example("gemm"), 16),
@@ -149,10 +169,8 @@ PROBES: dict[str, tuple[Callable[[Settings, Path], str], int | None]] = {
 
 
 def probe(path: str) -> tuple[Callable[[Settings, Path], str], int]:
-    ask, value = PROBES.get(path, (example("gemm"), None))
-    if path.startswith("transpose."):
-        ask = cases("golden/transpose.yaml")
-        value = 1 if path.endswith("bits32_max_in_rows") else 32 if not NUMBERS[path] else None
+    table = cases("rules/transpose.yaml") if path.startswith("transpose.") else example("gemm")
+    ask, value = PROBES.get(path, (table, None))
     return ask, NUMBERS[path] * 2 if value is None else value
 
 
