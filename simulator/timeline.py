@@ -111,7 +111,11 @@ def _load(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str
     """Cycles of a load from the HBM runs of every unit."""
     dma = hardware.dma
     requests = cut(found, dma.access_bytes)
-    counts: dict[str, float] = {"requests": len(requests.unit)}
+    counts: dict[str, float] = {
+        "requests": len(requests.unit),
+        "full_blocks": int((requests.length == dma.access_bytes).sum()),
+        "partial_writes": 0,
+    }
     if len(units) == 1:
         tenths = dma.single_slice_base_cycles * _TENTHS + dma.single_slice_request_tenths * len(requests.unit)
         return _rounded(tenths), counts
