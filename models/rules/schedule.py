@@ -32,7 +32,7 @@ _SOLVER: tuple[tuple[str, str, str], ...] = (
     ("data_hazard_waw", "A writer starts after the earlier writer of the same cells has ended.", _CONTEXTS),
     ("fence_missing", "An HBM tensor written in the kernel is read only after a fence.", _CYCLES),
     ("starts_too_early", "No operation starts before the kernel's start-up is over.", _CYCLES),
-    ("region_overlap", "TRF tensors that are alive together share no row.", _MEMORY),
+    ("region_overlap", "TRF tensors that are alive together share no row; one in mode full takes all rows.", _MEMORY),
     ("region_out_of_bounds", "A TRF tensor lies within the rows of its address mode.", _MEMORY),
     ("vrf_capacity", "A VRF tensor lies within the bytes of a slice's VRF.", _MEMORY),
     ("dm_capacity", "A DM tensor lies within the bytes of a slice's data memory.", _MEMORY),
@@ -73,7 +73,11 @@ _PLAN_ONLY: tuple[tuple[str, str, str], ...] = (
         "A snoop bitmap names the slices whose cells the output takes.",
         "seed 001; domain section 5",
     ),
-    ("claim_mismatch", "Where a stage's mappings put a live cell, that cell stands.", "domain section 1"),
+    (
+        "claim_mismatch",
+        "Where a stage's mappings put a live cell, that cell stands; levels that an engine does not touch stay.",
+        "domain sections 1 and 3",
+    ),
     ("unwritten_output", "Every live cell of an output is written, with defined data.", _PLAN),
     ("write_conflict", "Units that write the same cell write the same value.", "domain section 4"),
 )

@@ -19,7 +19,8 @@ from simulator import prepare_bench, simulate
 from simulator.checks import CHECKS, EXECUTED
 from simulator.facts import Facts
 from tests.simulator.case_plans import Case, case_plan
-from tests.simulator.edits import EDITS
+from tests.simulator.edits import EDITS, memory, stage_fields
+from tests.simulator.plans import gemm_plan
 from tests.simulator.rule_cases import NOT_EXECUTED, TRIPLES
 
 TESTS = Path(__file__).parents[1]
@@ -92,3 +93,59 @@ def test_published_case(case: str) -> None:
         assert own == set()
     else:
         assert own if wanted is None else wanted in found
+
+
+# Claims ---------------------------------------------------------------------------------------------------
+
+TURNED = {
+    "time": "J / 8 % 4, I % 32",
+    "slice": "J / 32, I / 32",
+    "packet": "J / 8 % 8",
+    "cluster": "1",
+    "chip": "1 # 2",
+}
+
+
+@pytest.mark.parametrize(
+    ("program", "step", "level", "other"),
+    [
+        *(("load_a", "dma", level, {"packet": "K, I % 32", "time": "2"}.get(level, TURNED[level])) for level in TURNED),
+        *(
+            ("store_c", "dma", level, {"packet": "J % 32, I % 32", "time": "2"}.get(level, TURNED[level]))
+            for level in TURNED
+        ),
+        *(
+            ("store_b", "to_trf", level, {"time": "J / 8 % 4, J % 8, K / 16"}.get(level, TURNED[level]))
+            for level in TURNED
+        ),
+        *(("matmul", "commit", level, TURNED[level]) for level in TURNED),
+        *(("matmul", "cast", level, TURNED[level]) for level in TURNED),
+    ],
+)
+def test_no_level_of_a_stage_may_be_stated_otherwise(program: str, step: str, level: str, other: str) -> None:
+    plan = gemm_plan()
+    assert any(getattr(s, level) != other for s in plan.programs[program] if s.step == step)
+    assert simulate(stage_fields(program, step, **{level: other})(plan)).violations
+
+
+def test_full_mode_and_halves_in_the_register_file() -> None:
+    """What lies beside a tensor in mode full is named wherever it lies; two halves live side by side."""
+    found = {
+        (mine, other): {v.rule for v in simulate(beside(mine, other)).violations} & {"region_overlap"}
+        for mine in REGIONS
+        for other in REGIONS
+    }
+    apart = {("first_half", "second_half"), ("second_half", "first_half")}
+    assert {pair for pair, named in found.items() if not named} == apart
+
+
+REGIONS = {"full": 16, "first_half": 0, "second_half": 64}
+
+
+def beside(mine: str, other: str) -> Plan:
+    """Gemm's weights in one mode and a twin, 16 rows further on where both have the same half, in another."""
+    plan = memory("b_trf", region=mine, row=REGIONS[mine])(gemm_plan())
+    held = next(e for e in plan.memory if e.tensor == "b_trf")
+    row = REGIONS[other] + (4 if mine == other else 0)
+    twin = held.model_copy(update={"tensor": "twin", "region": other, "row": row})
+    return plan.model_copy(update={"memory": (*plan.memory, twin)})
