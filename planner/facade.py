@@ -26,6 +26,8 @@ from planner.whatif_hint import Hint, solution_of
 from solver import Options, Solution
 
 Progress = Callable[[str, float | None], None]
+BRIEFLY_SECONDS = 0.05
+"""Limit of a solve that only asks whether a plan in hand still holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def plan(
     on_plan: Callable[[Plan], None] | None = None,
     stop: threading.Event | None = None,
     hint: Hint | None = None,
+    keep: Hint | None = None,
 ) -> Plan:
     """Plans a kernel, executes the plan in the simulator and returns it with its verification.
 
@@ -75,6 +78,7 @@ def plan(
         on_plan: called with every plan that is better than those before, unverified; the last call is the result.
         stop: set it to stop early; the best plan so far is returned, `stopped_by` interrupt.
         hint: the plan of a similar kernel to start from (`planner.hint_of`); it is kept where no other is better.
+        keep: the plan of a similar kernel that is preferred to all others of equal length, also to the hint's.
 
     Raises:
         FaultError: the kernel is wrong.
@@ -85,7 +89,7 @@ def plan(
         prepared = prepare(path, request, Options(options.time_limit_seconds, options.workers, options.seed))
     except FaultError as error:
         raise infeasible.explained(path, request, error, options) from None
-    job = _Planning(prepared, options, progress or _silent, on_plan, stop or threading.Event(), request, hint)
+    job = _Planning(prepared, options, progress or _silent, on_plan, stop or threading.Event(), request, hint, keep)
     return job.run()
 
 
@@ -102,6 +106,7 @@ class _Planning:
     stop: threading.Event
     request: Request
     hint: Hint | None = None
+    keep: Hint | None = None
 
     @property
     def problem(self) -> Problem:
@@ -109,13 +114,7 @@ class _Planning:
 
     def run(self) -> Plan:
         self.progress("solving", None)
-        solution = solver.solve(
-            self.problem,
-            self._limits(),
-            hint=solution_of(self.hint, self.problem),
-            on_solution=self._improved,
-            stop=self.stop,
-        )
+        solution = self._solved()
         if solution.status == "infeasible":
             self.progress("looking for the reason", None)
             raise infeasible.why_not(self.prepared.source, self.prepared.hardware, self.request, self.options)
@@ -130,6 +129,23 @@ class _Planning:
         if self.on_plan is not None:
             self.on_plan(out)
         return self._verified(out)
+
+    def _solved(self) -> Solution:
+        found = solver.solve(
+            self.problem,
+            self._limits(),
+            hint=solution_of(self.hint, self.problem),
+            on_solution=self._improved,
+            stop=self.stop,
+        )
+        preferred = solution_of(self.keep, self.problem)
+        if preferred is None or found.makespan is None or self.stop.is_set():
+            return found
+        # What is proved of the problem stays; only which of the equal plans it is may change.
+        briefly = replace(self._limits(), time_limit_seconds=BRIEFLY_SECONDS)
+        kept = solver.solve(self.problem, briefly, hint=preferred, stop=self.stop)
+        proof = {f: getattr(found, f) for f in ("status", "stopped_by", "lower_bound", "stats")}
+        return replace(kept, **proof) if kept.makespan == found.makespan else found
 
     def _limits(self) -> Options:
         return Options(self.options.time_limit_seconds, self.options.workers, self.options.seed)

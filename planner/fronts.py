@@ -61,7 +61,7 @@ def pareto(
     job = Job(Path(path).name, text, Variant(0, described(common), common), options)
     base = run(job)
     found, failed = [base], 0
-    template = replace(job, base=base.model_copy(update={"hint": None}))
+    template = replace(job, keep=base.hint, base=base.model_copy(update={"hint": None}))
     room = load_hardware(source.kernel.hardware, common.settings)
     for file in FILES:
         for row in _walk(template, base, file, room, len(found)):

@@ -123,7 +123,7 @@ def _answer(
     base = known.get(0) or run(base_job)
     if file and 0 not in known:
         file.append(base)
-    template = replace(base_job, hint=base.hint, base=base.model_copy(update={"hint": None}))
+    template = replace(base_job, hint=base.hint, keep=base.hint, base=base.model_copy(update={"hint": None}))
     with where.place(options.workers, len(wanted)) as place:
         rows = sweep(
             template,

@@ -22,13 +22,17 @@ MOST_OPERATIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A variant with all it takes to plan it, here or on another machine: `text` is the kernel file's."""
+    """A variant with all it takes to plan it, here or on another machine: `text` is the kernel file's.
+
+    `hint` is a neighbour's plan to start from, `keep` the base's, preferred where it is as good as any.
+    """
 
     name: str
     text: str
     variant: Variant
     options: PlanOptions
     hint: Hint | None = None
+    keep: Hint | None = None
     base: Row | None = None
 
 
@@ -44,7 +48,7 @@ def _row(job: Job, path: Path) -> Row:
     number, changes = job.variant.id, job.variant.changes
     options = replace(job.options, alternatives=False, corrections=False)
     try:
-        row = row_of(number, changes, facade.plan(path, job.variant.request, options, hint=job.hint))
+        row = row_of(number, changes, facade.plan(path, job.variant.request, options, hint=job.hint, keep=job.keep))
     except FaultError as error:
         status: Outcome = "infeasible" if isinstance(error, InfeasibleError) else "wrong"
         return Row(id=number, changes=changes, status=status, reason=reason_of(error))

@@ -124,3 +124,15 @@ def test_rule(name, tmp_path):
     except InfeasibleError as error:
         found = {f.rule for f in error.faults}
     assert ("choice_fixed" in found) == name.endswith("broken")
+
+
+def test_half_a_tile_in_twice_the_iterations_fits():
+    """A tile of 4 rows of 64 numbers of 4 bytes is 1,024 bytes; 2 rows are 512."""
+    request = planner.Request(settings={"vrf.bytes_per_slice": 512})
+    with pytest.raises(InfeasibleError) as caught:
+        planner.plan("examples/tiled_scale.yaml", request, SOUGHT)
+    tile = next(c for c in caught.value.corrections if c.kind == "tile")
+    edits = {(e.path[-1], e.old): e.new for e in tile.edits}
+    assert edits["length", 4] == 2
+    assert edits["start", "4 * i"] == "2 * i"
+    assert edits["count", 15] == 30

@@ -174,3 +174,11 @@ def test_rule(name):
     except planner.FaultError as error:
         found = {f.rule for f in error.faults}
     assert found == ({"bad_variant"} if name.endswith("broken") else set())
+
+
+def test_an_unchanged_lever_changes_nothing_behind_a_neighbour_that_did():
+    answer = planner.whatif(GEMM, Request(), [Sweep("hardware.trf.rows_per_bank", ("12", "128", "64"))], QUICK)
+    flipped, *same = answer.rows
+    assert flipped.changed
+    for row in same:
+        assert without_name(row) == without_name(answer.base)
