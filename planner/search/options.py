@@ -17,7 +17,7 @@ from planner.search.contraction import Tiling, contraction_cycles, tilings
 from planner.search.contraction_passes import Spread, fragment, place_of, results, spreads
 from planner.search.fragment import Fragment, cheapest
 from planner.search.laws import Laws, Place
-from planner.search.moves import moves
+from planner.search.moves import Move, moves
 from planner.search.spec import Contraction, DmPlace, Named, bytes_of
 
 
@@ -118,24 +118,35 @@ class Finder:
         if direct.ok:
             least = direct.steps
             yield Ending(direct.steps)
-        written = self.laws.layout(made.buffer, "dm", out.dtype, gives.place())
         best: Ending | None = None
-        for move in moves(
-            self.laws.hardware, bytes_of(out.dtype) * 8, gives, out.axes, made.buffer, f"{out.name}_moved"
-        ):
-            if least is not None and move.floor_cycles + self.laws.hardware.dma.store_base_cycles >= least:
-                continue
-            stored = self.laws.store(out.dtype, move.gives.place(), target)
-            if not stored.ok or (least is not None and stored.steps + move.floor_cycles >= least):
-                continue
-            verdict = self.laws.of_pass(move.op, {made.buffer: written})
-            if verdict.modes:
-                ending = Ending(stored.steps, move.op, f"{out.name}_moved", cheapest(verdict))
-                if best is None or _total(ending) < _total(best):
-                    best = ending
-                    least = _total(ending)
+        for floor, move in self._moves(made, gives, out):
+            if least is not None and floor >= least:
+                break
+            ending = self._moved(made, gives, out, move)
+            if ending is not None and (least is None or _total(ending) < least):
+                best, least = ending, _total(ending)
         if best is not None:
             yield best
+
+    def _moves(self, made: Fragment, gives: DmPlace, out: Value) -> list[tuple[int, Move]]:
+        """Moves with a lower bound of move and store, the lowest first."""
+        hardware, named = self.laws.hardware, Named(out.name, out.dtype, out.axes)
+        bits = bytes_of(out.dtype) * 8
+        found = [
+            (m.floor_cycles + bounds.store_floor(hardware, named, self.laws.axes, m.gives.element), m)
+            for m in moves(hardware, bits, gives, out.axes, made.buffer, f"{out.name}_moved")
+        ]
+        return sorted(found, key=lambda f: f[0])
+
+    def _moved(self, made: Fragment, gives: DmPlace, out: Value, move: Move) -> Ending | None:
+        stored = self.laws.store(out.dtype, move.gives.place(), self.hbm[out.name])
+        if not stored.ok:
+            return None
+        written = self.laws.layout(made.buffer, "dm", out.dtype, gives.place())
+        verdict = self.laws.of_pass(move.op, {made.buffer: written})
+        if not verdict.modes:
+            return None
+        return Ending(stored.steps, move.op, f"{out.name}_moved", cheapest(verdict))
 
     def _stated(self, statement: Statement, gives: DmPlace) -> bool:
         """Whether a layout is the one that the file states for the result."""

@@ -62,7 +62,10 @@ def layouts(node: Rows, sizes: dict[str, int], hardware: Hardware) -> Iterator[R
     axes = {a for p in node.passes for a in p.source.axes}
     free = tuple(a for a in node.out.axes if a not in reduced)
     inner = {p.source.axes[-1] for p in node.passes if p.source.axes}
-    whole = {a: whole_axis(a, sizes[a], -(-sizes[a] // ways) * ways if a in inner else 0) for a in axes}
+    made = {p.out.name for p in node.passes}
+    read = {node.values[n].axes[-1:] for p in node.passes for n in p.operands if n not in made}
+    unit = dict.fromkeys(inner, ways) | dict.fromkeys((a for end in read for a in end), hardware.vector.ways_wide)
+    whole = {a: whole_axis(a, sizes[a], -(-sizes[a] // unit.get(a, 1)) * unit.get(a, 1)) for a in axes}
     slices, clusters = hardware.geometry.slices_per_cluster, hardware.geometry.clusters_per_chip
     for both in (1, clusters) if free else (1,):
         share = 1

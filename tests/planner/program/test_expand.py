@@ -127,3 +127,25 @@ def test_a_fault_names_its_rule_and_place(text, rule, column):
     with pytest.raises(ProgramError) as error:
         expanded(text)
     assert (error.value.rule, error.value.column) == (rule, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("y = transpose(x -> [C, R])", [("transpose", "bf16", ("C", "R"))]),
+        ("y = lookup(x, f32)", [("lookup", "f32", ("R", "C"))]),
+        ("y = exp(transpose(x -> [C, R]))", [("transpose", "bf16", ("C", "R")), ("", "bf16", ("C", "R"))]),
+    ],
+)
+def test_transposes_and_table_look_ups_are_passes_of_their_own(text, wanted):
+    assert [(p.moves, p.out.dtype, p.out.axes) for p in expanded(text).passes] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [("y = transpose(x -> [C])", "program_axes"), ("y = lookup(x, 3.0)", "program_argument")],
+)
+def test_moves_take_what_they_need(text, rule):
+    with pytest.raises(ProgramError) as error:
+        expanded(text)
+    assert error.value.rule == rule
