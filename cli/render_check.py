@@ -27,8 +27,8 @@ def layouts(checked: Checked) -> str:
         if op.base not in seen:
             seen.add(op.base)
             rows += _stages(op, problem)
-    head = ("operation", "stage", "dtype", "cluster", "slice", "time", "packet", "steps")
-    return styled(f"{checked.name}: every rule holds", verdict_style(ok=True)) + "\n" + table(head, rows, (7,))
+    columns = ("operation", "stage", "dtype", "cluster", "slice", "time", "packet", "steps")
+    return styled(f"{checked.name}: every rule holds", verdict_style(ok=True)) + "\n" + table(columns, rows, (7,))
 
 
 def _stages(op: Operation, problem: Problem) -> list[tuple[str, ...]]:

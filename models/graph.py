@@ -136,16 +136,14 @@ def operation_graph(problem: Problem) -> nx.DiGraph[str]:
     for op in problem.operations:
         graph.add_node(op.name, operation=op)
     for edge in problem.edges:
-        graph.add_edge(
-            edge.before, edge.after, reason=edge.reason, tensor=edge.tensor, lag_cycles=edge.lag_cycles
-        )
+        graph.add_edge(edge.before, edge.after, reason=edge.reason, tensor=edge.tensor, lag_cycles=edge.lag_cycles)
     return graph
 
 
 def stage_graph(problem: Problem) -> nx.DiGraph[str]:
     """Pipeline stages and DMA operations as nodes, data edges inside a pass, edges and hazards between.
 
-    A stage is called `operation/step`; attributes: `operation`, `step`, `cycles`, `contexts`, `choices` (the open ones).
+    A stage is called `operation/step`; attributes: `operation`, `step`, `cycles`, `contexts`, and the open `choices`.
     """
     graph: nx.DiGraph[str] = nx.DiGraph()
     ends: dict[str, tuple[str, str]] = {}
@@ -175,9 +173,7 @@ def _add_stages(graph: nx.DiGraph[str], op: Operation, stages: tuple[Stage, ...]
         name = name if name not in names else f"{name}{len(names)}"
         cycles = stage.steps_cycles if stage and op.kind == "pass" else op.modes[0].cycles
         step = stage.step if stage else op.kind
-        graph.add_node(
-            name, operation=op.name, step=step, cycles=cycles, contexts=contexts, choices=open_choices
-        )
+        graph.add_node(name, operation=op.name, step=step, cycles=cycles, contexts=contexts, choices=open_choices)
         if names:
             graph.add_edge(names[-1], name, reason="stream", tensor="", lag_cycles=0)
         names.append(name)

@@ -76,7 +76,7 @@ class PlannedOp(PlanRecord):
 class MemoryEntry(PlanRecord):
     """Where an instance of a tensor lies, and for how long (start of its first writer, end of its last user).
 
-    `address` in bytes per slice (dm, vrf); in the TRF `region` and `row`, the first physical row per bank, `rows` of them.
+    `address` in bytes per slice (dm, vrf); in the TRF `region`, `row`, the first physical row per bank, and `rows`.
     """
 
     tensor: str
@@ -166,7 +166,7 @@ class Note(PlanRecord):
 class ChainLink(PlanRecord):
     """One operation of the chain that makes the makespan.
 
-    It starts `wait_cycles` after `on` has ended (at the frame's first start when `on` is empty), because of `why`: frame,
+    It starts `wait_cycles` after `on` has ended (at the frame's first start when `on` is empty) because of `why`: frame,
     data, raw, war, waw, fence, order, main, sub, dma, vector, bitmap_load, region (TRF rows), vrf or dm (room).
     `tensor` is what both meet on, where they meet on memory.
     """

@@ -140,7 +140,8 @@ def _option(ground: Ground, whole: Mapping, dtype: str, lanes: int) -> TrfOption
     row = elements_in(dtype, ground.hardware.geometry.flit_bytes)
     if per_lane % row:
         message = f"a lane's {per_lane} elements of {dtype} are no whole flits of {row}"
-        return Finding("output_not_one_flit", message, str(per_lane), f"a multiple of {row}", f"`{text(element)}` padded")
+        wanted = f"a multiple of {row}"
+        return Finding("output_not_one_flit", message, str(per_lane), wanted, f"`{text(element)}` padded")
     time, packet = cut(whole, row)
     outcome = register_files.to_trf(
         ground, Stream(dtype, ONE, ONE, ONE, time, packet), TrfConfig("the tensor", lane, element)

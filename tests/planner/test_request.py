@@ -37,7 +37,7 @@ def preset(text: str) -> Action:
 
 
 def planned(dm_bytes: int) -> Action:
-    """Plans gemm, where `a_dm` of 4096 and `c_dm` of 2048 bytes are alive together; no single rule is allowed to explain it."""
+    """Plans gemm, where `a_dm` of 4096 and `c_dm` of 2048 bytes are alive together; no one rule may explain it."""
 
     def act(_folder: Path) -> object:
         request = Request(settings={"dm.bytes_per_slice": dm_bytes})

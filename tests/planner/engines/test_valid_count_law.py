@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -49,7 +50,7 @@ def digits(rng: random.Random, axis: Axis, padded: int, packet: int) -> list[Map
         step = rng.choice([s for s in (2, 3, 4, 8, padded // at) if (padded // at) % s == 0 and s > 1])
         at *= step
         borders.append(at)
-    return [Modulo(Stride(base, low), high // low) for low, high in zip(borders, borders[1:], strict=False)]
+    return [Modulo(Stride(base, low), high // low) for low, high in pairwise(borders)]
 
 
 def placement(rng: random.Random) -> tuple[Mapping, Mapping, Mapping]:
