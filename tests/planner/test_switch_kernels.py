@@ -9,7 +9,12 @@ import pytest
 from ruamel.yaml import YAML
 
 import planner
+from models.layout import TensorLayout
+from models.parse import parse
 from models.plan import Plan, Stage
+from models.presets.load import load_hardware
+from planner.engines import fetch
+from planner.engines.base import Ground
 from planner.engines.switch_routing import full_bitmap
 from planner.options import PlanOptions, Request
 from simulator import prepare_bench, simulate
@@ -144,3 +149,26 @@ def test_another_offset_than_the_lifted_one_reads_another_cell() -> None:
     found = simulate(plan.model_copy(update={"programs": programs}))
     assert "fetch_not_addressable" in {v.rule for v in found.violations}
     assert not found.values["y"].ok
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "rules"),
+    [
+        ("A / 4, 4", "A / 4, B % 4", set()),
+        ("A", "A / 4, B % 4", {"fetch_placement"}),
+        ("A / 4, 4", "A / 4, A % 4", {"fetch_placement"}),
+        ("A / 4, 1 # 4", "A / 4, B % 4", {"fetch_placement"}),
+        ("A / 4, 4", "A / 4, B % 2", {"fetch_placement"}),
+    ],
+)
+def test_lifting_wants_copies_and_a_digit_of_the_buffer(held: str, wanted: str, rules: set[str]) -> None:
+    axes = {"A": 256, "B": 64, "C": 32}
+    where, element, time, packet = (parse(t, axes) for t in (held, "B, C", "B / 4", "C"))
+    source = TensorLayout("x", "dm", "i8", element, slice=where)
+    outcome = fetch.law(
+        Ground(load_hardware(), axes), [source], fetch.FetchConfig(time, packet, slice=parse(wanted, axes))
+    )
+    assert {f.rule for f in outcome.findings} & {"fetch_placement"} == rules
+    if not rules:
+        assert outcome.ok
+        assert outcome.settings["lift"] == {"slice": [[64, 0], [4, 32]]}
