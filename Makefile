@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ROOMS := models solver simulator planner cli
 JOBS ?= auto
 
-.PHONY: plan test test-long bench lint types doors check changelog clean
+.PHONY: plan test test-long bench bench-scale lint types doors check changelog clean
 
 plan: $(RUN)
 	$(BIN)/tuplan plan examples/gemm.yaml -o gemm.plan.json -f
@@ -21,6 +21,10 @@ test-long: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-only
+
+bench-scale: $(DEV)
+	$(PIP) -e '.[bench]'
+	$(BIN)/python -m pytest benchmarks/test_scale.py -m long -s
 
 lint: $(DEV)
 	$(BIN)/ruff check .

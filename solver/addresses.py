@@ -22,6 +22,9 @@ from solver.variables import birth_of, death_of
 SHRINK_UP_TO = 40
 """Largest set of places that is shrunk one by one before it is cut off."""
 
+EXACT_UP_TO = 300
+"""Places up to which CP-SAT looks for addresses where first fit fails: its model grows with the square."""
+
 Span = tuple[int, int]
 
 
@@ -90,6 +93,8 @@ def place(index: Index, file: str, lives: Mapping[str, Span], options: Options) 
     found = _first_fit(places, lives, room)
     if found is not None:
         return Placement(found)
+    if len(places) > EXACT_UP_TO:
+        return Placement({}, tuple(p.name for p in places), proven=False)
     return _exact(index, places, lives, options)
 
 

@@ -34,13 +34,14 @@ def list_schedules(index: Index, bound: Bound) -> Iterable[Solution]:
     if index.order is None:
         return
     rank = {name: i for i, name in enumerate(index.order)}
+    choices = any(len(o.modes) > 1 for o in index.ops.values())
     priorities: tuple[Priority, ...] = (
-        lambda n: (-bound.tails.get(n, 0), rank[n]),
         lambda n: (rank[n],),
+        lambda n: (-bound.tails.get(n, 0), rank[n]),
         lambda n: (bound.heads.get(n, 0), -bound.tails.get(n, 0), rank[n]),
     )
     for priority in priorities:
-        for variant, thrifty in product(_presences(index), (False, True)):
+        for variant, thrifty in product(_presences(index), (False, True) if choices else (False,)):
             found = _Run(index, priority, variant, thrifty=thrifty).run()
             if found is not None:
                 yield found

@@ -98,7 +98,6 @@ class _Search:
             known = replace(known, makespan=state.makespan)
         first = self._first(known, hint, state)
         if first is not None:
-            self._tell(first)
             if first.makespan == known.makespan and len(self.index.ops) > SMALL_OPERATIONS:
                 return replace(first, status="optimal", stopped_by="proof", lower_bound=known.makespan, stats=_stats())
             if len(self.index.ops) >= WINDOWS_FROM:
@@ -126,12 +125,20 @@ class _Search:
     def _first(self, known: Bound, hint: Solution | None, state: SteadyState | None) -> Solution | None:
         best: Solution | None = None
         for candidate in self._candidates(known, hint, state):
-            shifted = placed(self.index, candidate, self.options)
+            large = len(self.index.ops) > WHOLE_UP_TO
+            if large and best is not None and (candidate.makespan or 0) >= (best.makespan or 0):
+                continue
+            shifted = placed(self.index, candidate, self.options, shift=not large)
             if shifted is not None and (best is None or (shifted.makespan or 0) < (best.makespan or 0)):
                 best = shifted
+                self._tell(best)
             if best is not None and best.makespan == known.makespan:
                 break
-        return best if best is not None else self._by_order()
+        if best is None:
+            best = self._by_order()
+            if best is not None:
+                self._tell(best)
+        return best
 
     def _by_order(self) -> Solution | None:
         """A plan from any order that satisfies all rules: whether there is one does not depend on cycles."""

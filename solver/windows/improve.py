@@ -14,6 +14,9 @@ from solver.windows.board import Board, board
 from solver.windows.sweep import Limits, Sweeper
 from solver.windows.timing import Timing, early, in_time
 
+SPARED = (0, 2, 4, 8, 12)
+"""Percent of memories that is left free when addresses cannot be dealt out otherwise."""
+
 REPORT_EVERY = 500
 """Of a plan with so many operations every second improvement is given places and reported, and so on."""
 
@@ -51,7 +54,7 @@ def improved(
 
     def keep(timing: Timing) -> None:
         nonlocal best
-        found = placed(index, _solution(index, made, plan, timing), options, shift=False)
+        found = _placed(index, made, plan, timing, options)
         if found is not None and (found.makespan or 0) < (best.makespan or 0):
             best = found
             if tell is not None:
@@ -70,6 +73,20 @@ def improved(
     )
     keep(sweeper.run(start))
     return Improved(best, sweeper.spent)
+
+
+def _placed(index: Index, made: Board, plan: Solution, timing: Timing, options: Options) -> Solution | None:
+    """The plan of a timing; where memories are too broken up for it, one with the same order and some room to spare."""
+    first = index.hardware.kernel.first_start_cycles
+    for spared in SPARED:
+        room = tuple(r - r * spared // 100 for r in made.room)
+        tight = timing if not spared else early(replace(made, room=room), timing.order, timing.chosen, first)
+        if tight is None:
+            return None
+        found = placed(index, _solution(index, made, plan, tight), options, shift=False)
+        if found is not None:
+            return found
+    return None
 
 
 def _timing(made: Board, plan: Solution, first: int) -> Timing | None:
