@@ -166,7 +166,7 @@ class Note(PlanRecord):
 class ChainLink(PlanRecord):
     """One operation of the chain that makes the makespan.
 
-    It starts `wait_cycles` after `on` has ended (at the frame's first start when `on` is empty). `why` it waited: frame,
+    It starts `wait_cycles` after `on` has ended (the frame's first start when `on` is empty). `why` it waited: frame,
     data, raw, war, waw, fence, order, main, sub, dma, vector, bitmap_load, region (TRF rows), vrf or dm (room).
     `tensor` is what both meet on, where they meet on memory.
     """
