@@ -138,7 +138,7 @@ def copy_plan(kernel, slices, element, size):
     ("source", "target", "slices", "element", "size"),
     [
         ("A, B", "B, A", "A # 256", "B", 24),
-        ("A, B", "A, B", "B # 64", "A # 256", 256),
+        ("A / 8, B, A % 8", "A, B", "B # 64", "A # 256", 256),
         ("A # 256, B", "A, B # 32", "A / 4 # 64", "A % 4, B", 96),
         ("A, B", "B / 4, A, B % 4", "A / 2 # 128, 2", "A % 2, B", 48),
     ],
