@@ -1,8 +1,12 @@
 """Programs in kernel files: faults with places, what check shows, stated layouts, and kernels that plan alike."""
 
+import json
+
 import pytest
+from typer.testing import CliRunner
 
 import planner
+from cli.app import app
 from models.faults import FaultError
 from planner import PlanOptions
 from planner.export import write_kernel
@@ -16,7 +20,7 @@ tensors:
   w: {dtype: bf16, element: "C"}
   y: {dtype: bf16, element: "R", role: output}
 """
-QUICK = PlanOptions(time_limit_seconds=10, alternatives=False)
+QUICK = PlanOptions(time_limit_seconds=2, alternatives=False)
 
 
 def faults(text):
@@ -137,3 +141,21 @@ def test_the_schema_knows_programs():
     schema = kernel_schema()
     assert "ops" not in schema["required"]
     assert schema["properties"]["program"]["minItems"] == 1
+
+
+def test_the_command_line_checks_and_emits(write, tmp_path):
+    path, emitted = write("program:\n  - y = einsum(x[R, C], w[C] -> [R])"), tmp_path / "emitted.yaml"
+    runner = CliRunner()
+    checked = runner.invoke(app, ["check", str(path)], catch_exceptions=False)
+    assert checked.exit_code == 0
+    assert "y = einsum(x[R, C], w[C] -> bf16[R])" in checked.stdout
+    options = ["--no-alternatives", "--no-verify", "--time-limit", "5", "--emit-kernel", str(emitted)]
+    planned = runner.invoke(app, ["plan", str(path), "--json", *options], catch_exceptions=False)
+    again = runner.invoke(app, ["plan", str(emitted), "--json", *options[:-2]], catch_exceptions=False)
+    assert planned.exit_code == again.exit_code == 0
+    first, second = json.loads(planned.stdout), json.loads(again.stdout)
+    assert (first["kernel"], first["makespan_cycles"]) == (second["kernel"], second["makespan_cycles"])
+    # its own earlier output is overwritten, another file is not
+    emitted.write_text("kernel: mine\n")
+    refused = runner.invoke(app, ["plan", str(path), *options])
+    assert refused.exit_code == 2
