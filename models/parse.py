@@ -40,9 +40,7 @@ def parse(source: str, scope: Scope | Dict[str, int]) -> Mapping:
     if not isinstance(scope, Scope):
         scope = Scope(axes=scope)
     if len(source) > MAX_TEXT:
-        raise MappingError(
-            "mapping_too_long", f"mapping text of {len(source)} characters, at most {MAX_TEXT}", 1
-        )
+        raise MappingError("mapping_too_long", f"mapping text of {len(source)} characters, at most {MAX_TEXT}", 1)
     out = _Parser(source, scope).mapping_to_end()
     _check_extent(out)
     return out
@@ -172,9 +170,7 @@ class _Parser:
             return self.layout(value[1:-1], column)
         if value in _CLOSING:
             return self.bracket(_CLOSING[value], column)
-        raise MappingError(
-            "mapping_syntax", f"unexpected `{value}`", column, value, "an axis, a number or a bracket"
-        )
+        raise MappingError("mapping_syntax", f"unexpected `{value}`", column, value, "an axis, a number or a bracket")
 
     def bracket(self, closing: str, column: int) -> Mapping:
         self.depth += 1
@@ -195,9 +191,7 @@ class _Parser:
 
     def axis(self, name: str, column: int) -> Mapping:
         if name not in self.scope.axes:
-            raise MappingError(
-                "unknown_axis", f"axis `{name}` is not declared", column, name, _listed(self.scope.axes)
-            )
+            raise MappingError("unknown_axis", f"axis `{name}` is not declared", column, name, _listed(self.scope.axes))
         return Axis(name, self.bounded(str(self.scope.axes[name]), column))
 
     def layout(self, name: str, column: int) -> Mapping:
