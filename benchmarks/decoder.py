@@ -33,7 +33,8 @@ MATMUL, ATTEND, ELEMENTWISE = 800, 1100, 900
 
 
 class _Layers:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, jitter: float) -> None:
+        self.jitter = jitter
         self.rng = random.Random(seed)
         self.layer = 0
         self.operations: list[Operation] = []
@@ -43,7 +44,7 @@ class _Layers:
     def op(self, base: str, cycles: int, *holds: str, after: tuple[str, ...] = (), reads: tuple[str, ...] = ()) -> str:
         """Adds an operation; `reads` are buffers, whose writers come before it."""
         name = f"{base}[{self.layer}]"
-        jittered = max(1, round(cycles * self.rng.uniform(1 - JITTER, 1 + JITTER)))
+        jittered = max(1, round(cycles * self.rng.uniform(1 - self.jitter, 1 + self.jitter)))
         kind: Literal["dma", "pass"] = "dma" if holds == (DMA,) else "pass"
         mode = Mode("context=" + "+".join(holds), {"context": "+".join(holds)}, frozenset(holds), jittered)
         self.operations.append(Operation(name, base, kind, (mode,), (("layer", self.layer),)))
@@ -121,9 +122,9 @@ class _Layers:
         return self.merge("residual2", middle, self.project("down", gated))
 
 
-def decoder(layers: int, kind: Kind, seed: int, *, operations: int | None = None) -> Problem:
+def decoder(layers: int, kind: Kind, seed: int, *, operations: int | None = None, jitter: float = JITTER) -> Problem:
     """So many layers, cut off after so many operations if given; times in cycles, sizes in bytes per slice."""
-    made = _Layers(seed)
+    made = _Layers(seed, jitter)
     value = made.buffer("x", "dm", ACTIVATION_BYTES, made.op("load_x", SMALL_LOAD, DMA))
     for made.layer in range(layers):
         value = made.add(value)

@@ -11,8 +11,12 @@ from solver.placing import placed
 from solver.rules.register_regions import uniform_slots
 from solver.solution import BitmapLoad, Options, Solution
 from solver.windows.board import Board, board
+from solver.windows.repeat import LAYERS, period, repeated
 from solver.windows.sweep import Limits, Sweeper
 from solver.windows.timing import Timing, early, in_time
+
+LAYERS_SHARE = 0.3
+"""Of the time for the few layers that stand for all."""
 
 SPARED = (0, 2, 4, 8, 12)
 """Percent of memories that is left free when addresses cannot be dealt out otherwise."""
@@ -71,8 +75,30 @@ def improved(
         Limits.of(options, stop, share),
         None if tell is None else report,
     )
+    start = _by_layers(sweeper, start)
+    report(start)
     keep(sweeper.run(start))
     return Improved(best, sweeper.spent)
+
+
+def _by_layers(sweeper: Sweeper, start: Timing) -> Timing:
+    """Where equal layers repeat: a few of them planned, the others like them, if that is shorter."""
+    made, step = sweeper.board, period(sweeper.board)
+    if step is None:
+        return start
+    few = made.prefix(LAYERS * step)
+    order = [item for item in start.order if item < len(few.names)]
+    begin = early(few, order, start.chosen[: len(few.names)], sweeper.first)
+    if begin is None:
+        return start
+    limits = sweeper.limits.part(LAYERS_SHARE)
+    small = Sweeper(few, sweeper.first, 0, sweeper.options, limits)
+    planned = small.run(begin)
+    sweeper.limits.left -= small.spent
+    sweeper.spent += small.spent
+    chosen = [planned.chosen[i if i < len(few.names) else step + i % step] for i in range(len(made.names))]
+    all_alike = early(made, repeated(made, planned, step), chosen, sweeper.first)
+    return start if all_alike is None or all_alike.last >= start.last else all_alike
 
 
 def _placed(index: Index, made: Board, plan: Solution, timing: Timing, options: Options) -> Solution | None:

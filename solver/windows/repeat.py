@@ -1,4 +1,7 @@
-"""Repeated layers: a few of them are planned, and the order of a middle one is what all the others follow."""
+"""Repeated layers of equal durations: a few are planned, and the order of one is what all the others follow.
+
+Where durations differ from layer to layer this is of no use: what one layer waits for, the next one does not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ ALIKE = 0.9
 
 
 def period(board: Board) -> int | None:
-    """Items after which the structure repeats, durations aside; None where it does not, or too seldom."""
+    """Items after which structure and durations repeat; None where they do not, or too seldom."""
     kinds: dict[object, int] = {}
     marks = np.array([kinds.setdefault(_mark(board, i), len(kinds)) for i in range(len(board.names))])
     for step in range(2, len(marks) // (LAYERS + 2) + 1):
@@ -30,7 +33,7 @@ def period(board: Board) -> int | None:
 def _mark(board: Board, item: int) -> object:
     links = tuple(sorted(item - other for other, _ in board.before[item]))
     amounts = tuple(sorted(demand for place in board.takes[item] for demand in board.demands[place]))
-    return tuple(w.holds for w in board.ways[item]), links, amounts
+    return tuple((w.holds, w.cycles) for w in board.ways[item]), links, amounts
 
 
 def repeated(board: Board, planned: Timing, step: int) -> list[int]:

@@ -42,6 +42,11 @@ class Limits:
         until = time.monotonic() + seconds if options.workers > 1 else None
         return cls(seconds * DETERMINISTIC_PER_SECOND if until is None else float("inf"), until, stop)
 
+    def part(self, share: float) -> Limits:
+        """A share of what is left; what it uses is to be taken off by hand."""
+        now = time.monotonic()
+        return Limits(self.left * share, None if self.until is None else now + (self.until - now) * share, self.stop)
+
     def reached(self) -> bool:
         """Whether it is time to end."""
         late = self.until is not None and time.monotonic() >= self.until

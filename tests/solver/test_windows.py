@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.decoder import decoder
+from benchmarks.decoder import LAYER_OPERATIONS, decoder
 from models.graph import Edge
 from solver import Options, solve, validate
 from solver.bound import bound
@@ -16,6 +16,7 @@ from solver.list_schedule import list_schedules
 from solver.placing import placed
 from solver.windows import improved
 from solver.windows.board import board
+from solver.windows.repeat import period, repeated
 from solver.windows.timing import early, in_time, late
 from tests.solver.brute_force import optimum
 from tests.solver.problems import RNGD, data, dma, mode, op, problem, random_problem, tiled_matmul
@@ -86,7 +87,7 @@ def test_an_order_that_never_gives_back_is_refused():
 
 
 def test_a_decoder_improves_and_stays_legal():
-    p = decoder(3, "balanced", 1)
+    p = decoder(3, "balanced", 1, operations=320)
     index = Index(p)
     told = []
     first = first_plan(index)
@@ -114,6 +115,30 @@ def test_several_workers_agree_with_the_rules():
     found = solve(p, Options(time_limit_seconds=1, workers=2))
     assert validate(p, found) == ()
     assert found.lower_bound <= found.makespan
+
+
+def test_equal_layers_are_found_and_followed():
+    p = decoder(7, "balanced", 0, jitter=0.0)
+    index = Index(p)
+    made = board(index, first_plan(index))
+    assert period(made) == LAYER_OPERATIONS
+    timing = timing_of(made, first_plan(index))
+    few = made.prefix(4 * LAYER_OPERATIONS)
+    order = [i for i in timing.order if i < len(few.names)]
+    planned = early(few, order, timing.chosen[: len(few.names)], RNGD.kernel.first_start_cycles)
+    followed = repeated(made, planned, LAYER_OPERATIONS)
+    place = {item: k for k, item in enumerate(followed)}
+    assert sorted(followed) == list(range(len(made.names)))
+    assert all(place[a] < place[b] for b, links in enumerate(made.before) for a, _ in links)
+    stores = [i for i, n in enumerate(made.names) if n.startswith("load_") and i >= LAYER_OPERATIONS]
+    fifth = [place[i + LAYER_OPERATIONS * 4] for i in sorted(stores[:20], key=place.__getitem__)]
+    assert fifth == sorted(fifth), "a later layer follows the order of the second"
+
+
+def test_jittered_layers_do_not_repeat():
+    p = decoder(7, "balanced", 0)
+    index = Index(p)
+    assert period(board(index, first_plan(index))) is None
 
 
 @pytest.mark.parametrize("seed", range(60))
