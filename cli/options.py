@@ -20,6 +20,16 @@ Axis = Annotated[
 ]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where the output goes.")]
 Force = Annotated[bool, typer.Option("-f", "--force", help="Overwrite FILE whatever it is.")]
+Fix = Annotated[
+    list[str] | None, typer.Option("--fix", metavar="OP.FIELD=VALUE", help="Decide a choice yourself; repeatable.")
+]
+Forbid = Annotated[
+    list[str] | None, typer.Option("--forbid", metavar="OP.FIELD=VALUE", help="Rule a value out; repeatable.")
+]
+TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Limit of each solve.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, max=256, help="Solver threads; 1 gives the same bytes each time.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything drawn.")]
 
 

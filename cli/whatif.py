@@ -15,6 +15,14 @@ from cli.talk import DONE, INVALID, UNDECIDED, Talk
 if TYPE_CHECKING:
     from planner import Answer, PlanOptions, Request, Sweep
 
+Sweeps = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="PATH=V1,V2,...",
+        help="Try each value of a hardware number, an axis or a choice; repeatable: every combination.",
+    ),
+]
 _VARYING = "--set, --axis, --fix, --forbid, --sweep, --sensitivity, --pareto"
 
 
@@ -23,22 +31,9 @@ def whatif(
     kernel: options.Kernel,
     sets: options.Set = None,
     axis: options.Axis = None,
-    fix: Annotated[
-        list[str] | None,
-        typer.Option("--fix", metavar="OP.FIELD=VALUE", help="Decide a choice yourself; repeatable."),
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option("--forbid", metavar="OP.FIELD=VALUE", help="Rule a value out; repeatable."),
-    ] = None,
-    sweeps: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sweep",
-            metavar="PATH=V1,V2,...",
-            help="Try each value of a hardware number, an axis or a choice; repeatable: every combination.",
-        ),
-    ] = None,
+    fix: options.Fix = None,
+    forbid: options.Forbid = None,
+    sweeps: Sweeps = None,
     sensitivity: Annotated[
         bool, typer.Option("--sensitivity", help="Each lever one step up and down: what it buys, what binds then.")
     ] = False,
@@ -56,12 +51,8 @@ def whatif(
     cluster: Annotated[
         str, typer.Option("--cluster", metavar="ADDRESS", help="Plan on a Dask cluster, as tcp://host:8786.")
     ] = "",
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Limit of each solve.")
-    ] = 60.0,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Solver threads; 1 gives the same bytes each time.")
-    ] = 1,
+    time_limit: options.TimeLimit = 60.0,
+    workers: options.Workers = 1,
     seed: options.Seed = 0,
     objective: options.Least = options.Objective.makespan,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute every plan in the simulator.")] = True,
