@@ -51,7 +51,6 @@ class Selection:
         self.model.minimize(done)
         solver = cp_model.CpSolver()
         solver.parameters.max_deterministic_time = seconds
-        solver.parameters.max_time_in_seconds = 4 * seconds
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = seed
         status = solver.solve(self.model)
@@ -70,6 +69,9 @@ class Selection:
     def _operation(self, name: str, found: list[Option], done: cp_model.IntVar) -> None:
         chosen = [self.model.new_bool_var(f"{name}={i}") for i in range(len(found))]
         self.model.add_exactly_one(chosen)
+        for i, one in enumerate(chosen):
+            # Options come by their own cycles: where nothing speaks against it, the first is right.
+            self.model.add_hint(one, i == 0)
         self.chosen[name] = chosen
         ready = [self._interval(f"{name} loads", chosen, [sum(o.loads.values()) for o in found], self.dma, [])]
         ready += [self._copied(name, source) for source in self._sources(name)]
