@@ -63,15 +63,14 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
     @wraps(command)
     def run(*, json: bool, quiet: bool, debug: bool, **arguments: object) -> None:
         talk = Talk(json=json, quiet=quiet)
+        heard = None
         try:
-            with terminate_like_interrupt():
+            with terminate_like_interrupt() as heard:
                 status = command(talk, **arguments)
                 talk.close()
-        except KeyboardInterrupt:
-            talk.error("interrupted")
-            status = INTERRUPTED
-        except Exception as error:
-            status = _status_of(error, talk, debug=debug)
+        except (Exception, KeyboardInterrupt) as error:
+            interrupted = isinstance(error, KeyboardInterrupt) or (heard is not None and heard.is_set())
+            status = _interrupted(talk) if interrupted else _status_of(error, talk, debug=debug)
         raise typer.Exit(status)
 
     run.__signature__ = signature.replace(parameters=[*own, *common])  # type: ignore[attr-defined]
@@ -80,7 +79,13 @@ def guarded(command: Callable[..., int]) -> Callable[..., None]:
     return run
 
 
-def _status_of(error: Exception, talk: Talk, *, debug: bool) -> int:
+def _interrupted(talk: Talk) -> int:
+    talk.error("interrupted")
+    talk.fault_document((), {"status": "unknown", "stopped_by": "interrupt"})
+    return INTERRUPTED
+
+
+def _status_of(error: BaseException, talk: Talk, *, debug: bool) -> int:
     from models.faults import FaultError
 
     if isinstance(error, FaultError):
@@ -91,7 +96,9 @@ def _status_of(error: Exception, talk: Talk, *, debug: bool) -> int:
         return UNUSABLE if all(f.rule.startswith("unreadable_") for f in error.faults) else INVALID
     if isinstance(error, OSError | typer.BadParameter):
         talk.error(str(error))
+        talk.fault_document((), {"error": str(error)})
         return UNUSABLE
+    talk.fault_document((), {"error": f"{type(error).__name__}: {_one_line(error)}"})
     talk.error(f"this is a defect of tuplan, please report it: {type(error).__name__}: {_one_line(error)}")
     if debug:
         talk.error("".join(traceback.format_exception(error)).rstrip())
@@ -100,7 +107,7 @@ def _status_of(error: Exception, talk: Talk, *, debug: bool) -> int:
     return DEFECT
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]
 
 

@@ -68,14 +68,19 @@ def end_at_once() -> None:
 
 
 @contextmanager
-def terminate_like_interrupt() -> Iterator[None]:
-    """Makes SIGTERM raise KeyboardInterrupt as SIGINT does, in the main thread, for the time of a command."""
+def terminate_like_interrupt() -> Iterator[threading.Event]:
+    """Makes SIGTERM raise KeyboardInterrupt as SIGINT does, in the main thread, for the time of a command.
+
+    The event tells that a signal was heard: native code that is interrupted while it loads raises what it likes.
+    """
+    heard = threading.Event()
 
     def hear(_number: int, _frame: FrameType | None) -> None:
+        heard.set()
         raise KeyboardInterrupt
 
     with _handlers(hear):
-        yield
+        yield heard
 
 
 @contextmanager

@@ -17,15 +17,20 @@ DONE, INVALID, UNUSABLE, UNDECIDED, DEFECT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 a defect of ours; interrupted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Talk:
-    """How a command speaks. `json`: standard output carries one JSON document only; `quiet`: no summary."""
+    """How a command speaks. `json`: standard output carries one JSON document only; `quiet`: no summary.
+
+    `answered`: something was written to standard output, or tried to be.
+    """
 
     json: bool = False
     quiet: bool = False
+    answered: bool = False
 
     def data(self, text: str) -> None:
         """Writes to standard output what the user asked for."""
+        self.answered = True
         _write(sys.stdout, text if text.endswith("\n") else text + "\n")
 
     def document(self, value: Mapping[str, Any]) -> None:
@@ -56,7 +61,7 @@ class Talk:
 
     def fault_document(self, faults: Iterable[Fault], more: Mapping[str, Any] | None = None) -> None:
         """With --json, the document in place of the one that could not be made; `more` stands behind the faults."""
-        if self.json:
+        if self.json and not self.answered:
             self.document({"ok": False, "faults": [f.model_dump() for f in faults], **(more or {})})
 
     def close(self) -> None:

@@ -117,6 +117,55 @@ def test_closed_output_is_no_traceback():
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_the_program_loads_says_nothing(number):
+    """The command is held up where it imports what it is built on."""
+    code = f"""
+import os, sys
+from importlib.abc import MetaPathFinder
+
+class Finder(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), {int(number)})
+
+sys.meta_path.insert(0, Finder())
+from cli.start import main
+main()
+"""
+    result = tuplan("rules", code=code, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("arguments", [["rules", "--json"], ["rules"]])
+def test_an_interrupt_that_native_code_turns_into_an_error_is_no_defect(arguments):
+    code = """
+import os, signal
+import cli.app, planner
+
+def rules():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        signal.pause()
+    except KeyboardInterrupt:
+        raise ImportError("initialization failed") from None
+
+vars(planner)["rules"] = rules
+cli.app.main()
+"""
+    result = tuplan(*arguments, code=code, text=True)
+    assert result.returncode == 130, result.stderr
+    assert "defect" not in result.stderr
+    if "--json" in arguments:
+        assert json.loads(result.stdout)["stopped_by"] == "interrupt"
+
+
+def test_a_file_that_cannot_be_written_is_a_document_too(tmp_path):
+    result = tuplan("plan", "examples/gemm.yaml", "-o", tmp_path / "none" / "p.json", "--json", text=True)
+    assert result.returncode == 2
+    assert "is no directory" in json.loads(result.stdout)["error"]
+
+
 SHOW = "from tests.cli.samples import a_plan; from cli.render_plan import summary; from cli.talk import Talk; "
 
 
