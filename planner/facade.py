@@ -28,6 +28,8 @@ from solver import Options, Solution
 Progress = Callable[[str, float | None], None]
 BRIEFLY_SECONDS = 0.05
 """Limit of a solve that only asks whether a plan in hand still holds."""
+MANY_OPERATIONS, PRICING_SECONDS = 100, 1.0
+"""From so many operations on, each other value of a choice is priced within this limit; its status says how far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,10 @@ class _Planning:
         """A solve of a changed problem, starting from a plan of ours; undecided once the user has stopped us."""
         if self.stop.is_set():
             return replace(hint, status="unknown", makespan=None)
-        return solver.solve(problem, self._limits(), hint=hint, stop=self.stop)
+        limits = self._limits()
+        if len(problem.operations) > MANY_OPERATIONS:
+            limits = replace(limits, time_limit_seconds=min(limits.time_limit_seconds, PRICING_SECONDS))
+        return solver.solve(problem, limits, hint=hint, stop=self.stop)
 
     def _improved(self, solution: Solution) -> None:
         if self.on_plan is not None:
