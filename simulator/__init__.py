@@ -10,6 +10,7 @@ from models.faults import Fault, FaultError
 from models.mapping import MappingError
 from models.plan import Cycles, Plan, Values, Verification
 from simulator.bench import UNFIT, Bench, Report
+from simulator.bounds import too_large
 from simulator.checks import run_checks
 from simulator.comparison import compare_output
 from simulator.facts import makespan_of
@@ -35,11 +36,13 @@ def simulate(
         random: real numbers in place of those that make every sum exact; compared within n x 2^-24 x sum |a b|.
 
     Raises:
-        FaultError: inputs that do not fit, or a plan whose mappings do not parse.
+        FaultError: inputs that do not fit, a plan whose mappings do not parse, or one too large to be executed.
 
     """
-    values = make_inputs(plan.kernel, inputs, seed, random=random)
+    if beyond := too_large(plan):
+        raise FaultError(beyond)
     try:
+        values = make_inputs(plan.kernel, inputs, seed, random=random)
         bench = prepare_bench(plan)
         fill_hbm(bench, values)
         counted = execute(bench)

@@ -19,6 +19,11 @@ RULES: tuple[Rule, ...] = tuple(
         ("bad_variant", "A value that is varied is one that its path can take.", _CLI),
         ("infeasible", "Under the rules, the hardware and the choices that are fixed, a plan exists.", _CLI),
         ("plan_form", "A plan file has the form that `tuplan schema plan` prints.", _CLI),
+        (
+            "plan_too_large",
+            "A plan that is executed has at most 2^30 elements in a tensor, a buffer, a stage or a register file.",
+            "project: one array of them takes up to 8 GB",
+        ),
         ("case_form", "A case file has the form that `tuplan schema cases` prints.", _CASES),
         ("unknown_engine", "The engine of a case is one of the table.", _CASES),
         ("unreadable_inputs", "Inputs are a file in the .npz or the safetensors format.", _CLI),
