@@ -64,4 +64,4 @@ def test_a_store_of_a_tile_keeps_its_passes_to_the_author(tmp_path):
     with pytest.raises(FaultError) as error:
         planner.plan(path, options=QUICK)
     fault = error.value.faults[0]
-    assert (fault.rule, fault.op, fault.line) == ("passes_auto", "store_c", 32)
+    assert (fault.rule, fault.op, fault.line) == ("passes_auto", "store_c", 31)
