@@ -20,7 +20,7 @@ from planner.choices import Choices
 from planner.options import PlanOptions, Request
 from planner.preference import leave_main_free
 from planner.readers.source import KernelSource
-from planner.readers.yaml_kernel import read_kernel
+from planner.readers.yaml_kernel import UnfinishedError, read_kernel
 from planner.search.lower import lowered
 from planner.whatif_hint import Hint, solution_of
 from solver import Options, Solution
@@ -52,7 +52,29 @@ def prepare(
         FaultError: with every fault of the file and of its operations.
 
     """
-    source = read_kernel(path, axes=request.axes)
+    return _prepared(_read(path, request, limits), request, limits)
+
+
+def _read(path: str | Path, request: Request, limits: Options) -> KernelSource:
+    """The kernel of a file; its faults come with those of its operations, where these could be read."""
+    try:
+        return read_kernel(path, axes=request.axes)
+    except UnfinishedError as error:
+        raise FaultError((*error.faults, *_beside(error, request, limits))) from None
+
+
+def _beside(error: UnfinishedError, request: Request, limits: Options) -> tuple[Fault, ...]:
+    """Faults of the operations of a file that has faults of its own."""
+    if error.source is None:
+        return ()
+    try:
+        _prepared(error.source, request, limits)
+    except FaultError as found:
+        return tuple(f for f in found.faults if f not in error.faults)
+    return ()
+
+
+def _prepared(source: KernelSource, request: Request, limits: Options) -> Prepared:
     hardware = load_hardware(source.kernel.hardware, request.settings)
     source = split_chain.split(lowered(source, hardware, limits), hardware)
     choices = Choices(dict(request.fixed), request.forbidden)
@@ -257,7 +279,7 @@ class Checked:
 def check(path: str | Path, request: Request = Request()) -> Checked:  # noqa: B008  # frozen, holds no state
     """Checks the rules of a kernel without planning it; faults are returned, not raised."""
     try:
-        source = read_kernel(path, axes=request.axes)
+        source = _read(path, request, Options())
         if source.program:
             lines = tuple(line for node in source.program for line in str(node).splitlines())
             return Checked(source.kernel.kernel, ok=True, faults=source.faults, expansion=lines)

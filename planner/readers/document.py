@@ -72,9 +72,15 @@ DOCUMENT_ROWS = {
     "program": Row(Kind(_later, {"type": "array", "items": STATEMENT_SCHEMA, "minItems": 1})),
 }
 
+COMPLETE = frozenset({"output_never_written"})
+"""Faults of a kernel that is read all the same, so that those of its operations are told in the same run."""
+
 
 def document(ctx: Context, root: Node, axes: Dict[str, int]) -> k.Kernel | None:
-    """The kernel of a document, or None when the context holds faults; `axes` override declared sizes."""
+    """The kernel of a document; `axes` override declared sizes.
+
+    None when the context holds faults, other than those that leave every operation whole (COMPLETE).
+    """
     values = read_fields(ctx, root, DOCUMENT_ROWS, (), "a kernel")
     nodes = {key.text: value for key, value in root.pairs}
     declared, broken = _axes(ctx, nodes.get("axes"), axes)
@@ -89,7 +95,7 @@ def document(ctx: Context, root: Node, axes: Dict[str, int]) -> k.Kernel | None:
         statements(ctx, nodes["program"], declared, tensors)
     else:
         ops = _operations(ctx, root, nodes, tensors)
-    if any(f.severity == "error" for f in ctx.faults) or not isinstance(values, dict):
+    if any(f.severity == "error" and f.rule not in COMPLETE for f in ctx.faults) or not isinstance(values, dict):
         return None
     values = {n: v for n, v in values.items() if n in ("kernel", "description", "hardware")}
     made = build(ctx, root, k.Kernel, values | {"axes": declared, "tensors": tensors, "ops": ops})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +26,14 @@ _MAPPING_FIELDS = (
 _SWALLOWED = re.compile(
     rf"(?:^|[\s{{,])(?:{'|'.join(_MAPPING_FIELDS)})\s*:\s+([^\s\"'#][^\"'#]*?)[ \t]+(#\s*[0-9{{].*)"
 )
+
+
+class UnfinishedError(FaultError):
+    """Faults of a file whose operations were read all the same: `source` has them, None where it does not."""
+
+    def __init__(self, faults: Iterable[Fault], source: KernelSource | None) -> None:
+        super().__init__(faults)
+        self.source = source
 
 
 def read_kernel(path: Path | str, *, axes: Mapping[str, int] = NO_AXES) -> KernelSource:
@@ -68,7 +76,8 @@ def _read(content: bytes, file: str, axes: Mapping[str, int]) -> KernelSource:
     ctx = Context(file, Texts({}), faults)
     kernel = document(ctx, root, axes)
     if kernel is None or any(f.severity == "error" for f in ctx.faults):
-        raise FaultError(sorted(dict.fromkeys(ctx.faults), key=lambda f: (f.line, f.column)))
+        faults = sorted(dict.fromkeys(ctx.faults), key=lambda f: (f.line, f.column))
+        raise UnfinishedError(faults, None if kernel is None else _source(kernel, ctx, content))
     return _source(kernel, ctx, content)
 
 

@@ -228,6 +228,17 @@ def test_wrong_files_get_a_sentence(command, bad_file):
     assert json.loads(result.stdout)
 
 
+def test_faults_of_the_file_and_of_its_operations_come_in_one_run(tmp_path):
+    kernel = (ROOT / "examples" / "gemm.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "two.yaml"
+    text = kernel.replace('lane: "J % 8"', 'lane: "J % 4"').replace("  - {dma: store_c, read: c_dm, write: c}\n", "")
+    file.write_text(text, encoding="utf-8")
+    result = tuplan("check", file, "--json", text=True)
+    faults = json.loads(result.stdout)["kernels"][0]["faults"]
+    assert result.returncode == 1
+    assert {"output_never_written", "lane_mismatch"} <= {f["rule"] for f in faults}
+
+
 def test_a_plan_written_by_hand_is_read_with_its_faults(tmp_path):
     file = tmp_path / "p.json"
     for change, words in (
