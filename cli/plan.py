@@ -57,20 +57,10 @@ def plan(
     force: options.Force = False,
     sets: options.Set = None,
     axis: options.Axis = None,
-    fix: Annotated[
-        list[str] | None,
-        typer.Option("--fix", metavar="OP.FIELD=VALUE", help="Decide a choice yourself; repeatable."),
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        typer.Option("--forbid", metavar="OP.FIELD=VALUE", help="Rule a value out; repeatable."),
-    ] = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Limit of each solve.")
-    ] = 60.0,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=256, help="Solver threads; 1 gives the same bytes each time.")
-    ] = 1,
+    fix: options.Fix = None,
+    forbid: options.Forbid = None,
+    time_limit: options.TimeLimit = 60.0,
+    workers: options.Workers = 1,
     seed: options.Seed = 0,
     objective: options.Least = options.Objective.makespan,
     alternatives: Annotated[
@@ -99,25 +89,14 @@ def plan(
     for path, kind in ((output, "plan"), (timings, "timings"), (emit_kernel, "kernel")):
         if path is not None:
             check_output(path, kind, force=force)
-    job = _Job(
-        kernel,
-        Request(
-            axes=options.axes(axis),
-            settings=options.settings(sets),
-            fixed=dict(options.choices(fix, "--fix")),
-            forbidden=tuple(options.choices(forbid, "--forbid")),
-        ),
-        PlanOptions(
-            time_limit_seconds=time_limit,
-            workers=workers,
-            seed=seed,
-            alternatives=alternatives,
-            why=why,
-            verify=verify,
-            random=random,
-        ),
-        Progress(talk),
+    request = Request(
+        axes=options.axes(axis),
+        settings=options.settings(sets),
+        fixed=dict(options.choices(fix, "--fix")),
+        forbidden=tuple(options.choices(forbid, "--forbid")),
     )
+    limits = PlanOptions(time_limit, workers, seed, alternatives=alternatives, why=why, verify=verify, random=random)
+    job = _Job(kernel, request, limits, Progress(talk))
     result = _run(talk, job)
     interrupted = job.stop.is_set()
     found = result or (job.best and job.best.model_copy(update={"stopped_by": "interrupt"}))

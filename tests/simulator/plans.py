@@ -146,93 +146,103 @@ GEMM = Kernel.model_validate(
 )
 
 
+FETCH = {"interleave": None, "base": None, "reads_per_packet": 4}
+ROWS = "I % 32, J / 8 % 4"
+
+
 def gemm_programs() -> dict[str, tuple[Stage, ...]]:
-    rows = "I % 32, J / 8 % 4"
-    fetch = {"interleave": None, "base": None, "reads_per_packet": 4}
     return {
         "load_a": (stage("dma", "bf16", "1", "I % 32, K", LOAD_A, read="a", write="a_dm", direction="load"),),
         "load_b": (stage("dma", "bf16", "1", "J % 32, K", LOAD_B, read="b", write="b_dm", direction="load"),),
-        "store_b": (
-            stage(
-                "fetch",
-                "bf16",
-                "J % 8, J / 8 % 4",
-                "K",
-                512,
-                reads=["b_dm"],
-                time_entries=[[8, 64], [4, 512]],
-                packet_entries=[[64, 1]],
-                entries=["8:64", "4:512", "64:1"],
-                read_bytes=8,
-                **{**fetch, "reads_per_packet": 16},
-            ),
-            stage("collect", "bf16", "J % 8, J / 8 % 4, K / 16", "K % 16", 128, flits_per_packet=4),
-            stage(
-                "to_trf",
-                "bf16",
-                "J % 8, J / 8 % 4, K / 16",
-                "K % 16",
-                128,
-                write="b_trf",
-                lane="J % 8",
-                element="J / 8 % 4, K",
-                lanes=8,
-                flits_per_lane=16,
-                rows_per_bank=8,
-                via="pipeline",
-            ),
-        ),
-        "matmul": (
-            stage(
-                "fetch",
-                "bf16",
-                rows,
-                "K",
-                512,
-                reads=["a_dm"],
-                time_entries=[[32, 64], [4, 0]],
-                packet_entries=[[64, 1]],
-                entries=["32:64", "4:0", "64:1"],
-                read_bytes=32,
-                **fetch,
-            ),
-            stage("collect", "bf16", f"{rows}, K / 16", "K % 16", 512, flits_per_packet=4),
-            stage(
-                "contract_outer",
-                "bf16",
-                f"{rows}, K / 32",
-                "K % 32",
-                256,
-                **{"with": "b_trf"},
-                pack_size=2,
-                trf_time_entries=[[32, 0], [4, 64], [2, 32]],
-                trf_packet_entries=[[32, 1]],
-                read_elements=32,
-            ),
-            stage("contract_packet", "f32", f"{rows}, K / 32", "1", 256, tree_depth=5),
-            stage("contract_time", "f32", rows, "1", 256, inner_time=1),
-            stage("contract_lane", "f32", rows, "J % 8", 128, mode="interleaved"),
-            stage("cast", "bf16", rows, "J % 8 # 16", 128),
-            stage(
-                "commit",
-                "bf16",
-                rows,
-                "J % 8",
-                128,
-                write="c_dm",
-                time_entries=[[32, 32], [4, 8]],
-                packet_entries=[[8, 1]],
-                entries=["1024:1"],
-                base=None,
-                trim_bytes=16,
-                write_bytes=16,
-                writes_per_packet=1,
-                cast=None,
-                relu=False,
-            ),
-        ),
+        "store_b": gemm_store_b(),
+        "matmul": gemm_matmul(),
         "store_c": (stage("dma", "bf16", "1", "I % 32, J % 32", STORE_C, read="c_dm", write="c", direction="store"),),
     }
+
+
+def gemm_store_b() -> tuple[Stage, ...]:
+    return (
+        stage(
+            "fetch",
+            "bf16",
+            "J % 8, J / 8 % 4",
+            "K",
+            512,
+            reads=["b_dm"],
+            time_entries=[[8, 64], [4, 512]],
+            packet_entries=[[64, 1]],
+            entries=["8:64", "4:512", "64:1"],
+            read_bytes=8,
+            **{**FETCH, "reads_per_packet": 16},
+        ),
+        stage("collect", "bf16", "J % 8, J / 8 % 4, K / 16", "K % 16", 128, flits_per_packet=4),
+        stage(
+            "to_trf",
+            "bf16",
+            "J % 8, J / 8 % 4, K / 16",
+            "K % 16",
+            128,
+            write="b_trf",
+            lane="J % 8",
+            element="J / 8 % 4, K",
+            lanes=8,
+            flits_per_lane=16,
+            rows_per_bank=8,
+            via="pipeline",
+        ),
+    )
+
+
+def gemm_matmul() -> tuple[Stage, ...]:
+    return (
+        stage(
+            "fetch",
+            "bf16",
+            ROWS,
+            "K",
+            512,
+            reads=["a_dm"],
+            time_entries=[[32, 64], [4, 0]],
+            packet_entries=[[64, 1]],
+            entries=["32:64", "4:0", "64:1"],
+            read_bytes=32,
+            **FETCH,
+        ),
+        stage("collect", "bf16", f"{ROWS}, K / 16", "K % 16", 512, flits_per_packet=4),
+        stage(
+            "contract_outer",
+            "bf16",
+            f"{ROWS}, K / 32",
+            "K % 32",
+            256,
+            **{"with": "b_trf"},
+            pack_size=2,
+            trf_time_entries=[[32, 0], [4, 64], [2, 32]],
+            trf_packet_entries=[[32, 1]],
+            read_elements=32,
+        ),
+        stage("contract_packet", "f32", f"{ROWS}, K / 32", "1", 256, tree_depth=5),
+        stage("contract_time", "f32", ROWS, "1", 256, inner_time=1),
+        stage("contract_lane", "f32", ROWS, "J % 8", 128, mode="interleaved"),
+        stage("cast", "bf16", ROWS, "J % 8 # 16", 128),
+        stage(
+            "commit",
+            "bf16",
+            ROWS,
+            "J % 8",
+            128,
+            write="c_dm",
+            time_entries=[[32, 32], [4, 8]],
+            packet_entries=[[8, 1]],
+            entries=["1024:1"],
+            base=None,
+            trim_bytes=16,
+            write_bytes=16,
+            writes_per_packet=1,
+            cast=None,
+            relu=False,
+        ),
+    )
 
 
 LOAD_A, LOAD_B, STORE_C = 2953, 2993, 71031  # the queue law; the vendor's schedule has 3020, 3118 and 72731

@@ -194,51 +194,9 @@ CUSTOM = Kernel.model_validate(
 def custom_plan() -> Plan:
     """A permutation of all slices by CustomBroadcast: slice 16 a + b takes from slice 16 b + a."""
     out = "A % 16, A / 16"
-    pattern = [[16 * (r % 16) + r // 16] for r in range(256)]
-    walk = {"time_entries": [[4, 32]], "packet_entries": [[32, 1]], "entries": ["128:1"], "base": None}
     programs = {
         "load": (stage("dma", "i8", "1", "B, C", slice="A", read="x", write="x_dm", direction="load"),),
-        "move": (
-            stage(
-                "fetch",
-                "i8",
-                "B",
-                "C",
-                slice="A",
-                reads=["x_dm"],
-                interleave=None,
-                read_bytes=32,
-                reads_per_packet=1,
-                **walk,
-            ),
-            stage(
-                "switch",
-                "i8",
-                "B",
-                "C",
-                slice=out,
-                config={"kind": "CustomBroadcast", "ring_size": 256},
-                ring_size=256,
-                flits_per_packet=1,
-                cycles=1024,
-                bitmap={"pattern": pattern, "period": 256},
-            ),
-            stage("collect", "i8", "B", "C", slice=out, flits_per_packet=1),
-            stage(
-                "commit",
-                "i8",
-                "B",
-                "C",
-                slice=out,
-                write="y_dm",
-                trim_bytes=32,
-                write_bytes=32,
-                writes_per_packet=1,
-                cast=None,
-                relu=False,
-                **walk,
-            ),
-        ),
+        "move": custom_move(out),
         "store": (stage("dma", "i8", "1", "B, C", slice=out, read="y_dm", write="y", direction="store"),),
     }
     drafts: list[Draft] = [
@@ -252,6 +210,52 @@ def custom_plan() -> Plan:
         entry("y_dm", "dm", "i8", out, "B, C", 128, (0, 0), address=128),
     ]
     return in_sequence(CUSTOM, drafts, memory, programs)
+
+
+def custom_move(out: str) -> tuple[Stage, ...]:
+    pattern = [[16 * (r % 16) + r // 16] for r in range(256)]
+    walk = {"time_entries": [[4, 32]], "packet_entries": [[32, 1]], "entries": ["128:1"], "base": None}
+    return (
+        stage(
+            "fetch",
+            "i8",
+            "B",
+            "C",
+            slice="A",
+            reads=["x_dm"],
+            interleave=None,
+            read_bytes=32,
+            reads_per_packet=1,
+            **walk,
+        ),
+        stage(
+            "switch",
+            "i8",
+            "B",
+            "C",
+            slice=out,
+            config={"kind": "CustomBroadcast", "ring_size": 256},
+            ring_size=256,
+            flits_per_packet=1,
+            cycles=1024,
+            bitmap={"pattern": pattern, "period": 256},
+        ),
+        stage("collect", "i8", "B", "C", slice=out, flits_per_packet=1),
+        stage(
+            "commit",
+            "i8",
+            "B",
+            "C",
+            slice=out,
+            write="y_dm",
+            trim_bytes=32,
+            write_bytes=32,
+            writes_per_packet=1,
+            cast=None,
+            relu=False,
+            **walk,
+        ),
+    )
 
 
 ROUND_TRIP = Kernel.model_validate(
