@@ -15,8 +15,11 @@ from simulator.checks_vector import links
 from simulator.facts import Facts, Place
 
 Derived = Iterator[tuple[str, Any]]
+_LAYOUTS = ("time", "packet", "slice", "tile_time", "split_time")
 _STATED = ("op", "value", "operand", "operands", "guards", "mode", "comparisons", "axis", "zero_point")
-"""What the kernel says of an op and a plan must repeat; layouts have checks of their own, an ALU may be chosen."""
+"""What the kernel says of an op and a plan must repeat; an ALU may be chosen. Layouts stand in the stage: where the
+settings have them too, they are the kernel's.
+"""
 
 
 def settings_mismatch(facts: Facts) -> Found:
@@ -100,7 +103,8 @@ def _of_kernel(facts: Facts) -> Found:
         op = facts.bench.kernel_ops.get(place.op.base)
         if place.at == 0 and isinstance(op, PassOp):
             for stage, wanted in _paired(op, place.stages):
-                wrong = [k for k in _STATED if k in wanted and not _same(stage.settings.get(k), wanted[k])]
+                keys = [k for k in wanted if k in _STATED or (k in _LAYOUTS and k in stage.settings)]
+                wrong = [k for k in keys if not _same(stage.settings.get(k), wanted[k])]
                 for key in wrong:
                     message = f"`{stage.step}` of `{place.op.program}` has another {key} than the kernel"
                     yield place.broken(message, stage.settings.get(key), wanted[key])

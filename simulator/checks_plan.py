@@ -47,8 +47,9 @@ def makespan_mismatch(facts: Facts) -> Iterator[Broken]:
 
 
 def bound_exceeds_makespan(facts: Facts) -> Iterator[Broken]:
-    """A bound is at most the makespan, and equal to it where optimality is claimed."""
+    """A bound is at most the makespan and every price, and equal to the makespan where optimality is claimed."""
     plan = facts.plan
+    yield from _cheaper_than_possible(facts)
     stated, bound = plan.makespan_cycles, plan.lower_bound_cycles
     if stated is None or bound is None:
         return
@@ -59,6 +60,17 @@ def bound_exceeds_makespan(facts: Facts) -> Iterator[Broken]:
     gap = (stated - bound) / stated if stated else 0.0
     if plan.gap is not None and abs(plan.gap - gap) > _GAP_TOLERANCE:
         yield Broken("the gap is not (makespan - bound) / makespan", "", plan.gap, round(gap, 6))
+
+
+def _cheaper_than_possible(facts: Facts) -> Iterator[Broken]:
+    """Forcing a choice only takes plans away, so what it would cost is never below the bound of the free problem."""
+    bound = facts.plan.lower_bound_cycles
+    for op in facts.plan.ops:
+        for field, decision in op.decisions.items():
+            for other in decision.alternatives:
+                if bound is not None and other.makespan_cycles is not None and other.makespan_cycles < bound:
+                    message = f"{field} = {other.value} is priced below the lower bound"
+                    yield Broken(message, op.name, other.makespan_cycles, f"at least {bound}")
 
 
 _GAP_TOLERANCE = 1e-3

@@ -245,7 +245,11 @@ def gemm_matmul() -> tuple[Stage, ...]:
     )
 
 
-LOAD_A, LOAD_B, STORE_C = 2953, 2993, 71031  # the queue law; the vendor's schedule has 3020, 3118 and 72731
+LOAD_A, LOAD_B, STORE_C = (
+    2953,
+    2993,
+    71031,
+)  # held against ticks and arithmetic in test_dma; the vendor's: 3020, 3118, 72731
 STORE_B, MATMUL = 775, 777
 
 

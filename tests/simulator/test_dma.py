@@ -14,7 +14,7 @@ from simulator.engines.dma import Moved
 from simulator.layouts import Catalogue, Layouts, find_units
 from simulator.loading import fill_hbm
 from simulator.timeline import transfer_cycles
-from tests.simulator.plans import entry, finished, op, stage
+from tests.simulator.plans import LOAD_A, LOAD_B, STORE_C, entry, finished, op, stage
 from tests.simulator.small_plans import in_sequence
 
 HARDWARE = load_hardware()
@@ -33,12 +33,12 @@ def positions(axes, dm, hbm):
 
 @pytest.mark.parametrize(("name", "transfer"), TRANSFERS, ids=lambda x: x if isinstance(x, str) else str(x["id"]))
 def test_transfers_against_the_vendors_schedules(name, transfer):
-    """Worst errors 4 % for loads and 3 % for stores, as the law states them."""
+    """Worst errors 4 % for loads and 3 % for stores, as the law states them; the first load of gemm is 4.009 % off."""
     load = transfer["kind"] == "dma_load"
     dm, hbm = (transfer[k] for k in (("destination", "source") if load else ("source", "destination")))
     at = positions(VENDOR[name]["axes"], dm, hbm)
     cycles = transfer_cycles(Moved(at, "bf16"), "load" if load else "store", HARDWARE)
-    assert round(100 * abs(cycles / transfer["cycles"] - 1)) <= (4 if load else 3)
+    assert round(100 * abs(cycles / transfer["cycles"] - 1), 1) <= (4 if load else 3)
 
 
 def slow_queue(requests):
@@ -81,6 +81,20 @@ def test_the_queue_against_ticks(seed):
     start = rng.integers(0, 64, count) * 256 + rng.choice([0, 32, 96], count)
     requests = Pieces(unit, start, rng.choice([32, 64, 150], count))
     assert queue_tenths(requests, HARDWARE) == slow_queue(requests)
+
+
+def test_the_transfers_of_the_gemm_plan_by_ticks_and_by_hand():
+    """Slice 16 i + j reads 4,096 bytes, block j of b and block i of a, in 16 requests.
+
+    It stores 64-byte runs, four slices to a block of 256 bytes, 512 blocks to an engine: 4 x 4 writes count in each.
+    """
+    dma = HARDWARE.dma
+    unit, request = np.repeat(np.arange(256), 16), np.tile(np.arange(16), 256)
+    for block, cycles in ((unit % 16, LOAD_B), (unit // 16, LOAD_A)):
+        tenths = slow_queue(Pieces(unit, 4096 * block + 256 * request, np.full(4096, 256)))
+        assert cycles == (10 * (dma.load_base_cycles + dma.group_cycles) + tenths + 5) // 10
+    fixed = dma.store_base_cycles + dma.group_cycles + dma.partial_base_cycles
+    assert (10 * fixed + dma.partial_weight_tenths * 512 * 4 * 4 + 5) // 10 == STORE_C
 
 
 def test_runs_join_what_is_contiguous_in_one_slice():

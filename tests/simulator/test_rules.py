@@ -2,6 +2,7 @@
 
 import pytest
 
+from models.plan import Alternative, Decision
 from simulator import simulate
 from tests.simulator.edits import EDITS, fields, makespan, moved, plus, settings
 from tests.simulator.plans import gemm_plan
@@ -78,3 +79,21 @@ def test_moving_into_slack_changes_nothing():
 
 def test_an_edited_bound_is_named():
     assert "bound_exceeds_makespan" in broken_rules(fields(lower_bound_cycles=5)(PLANS["scale"]))
+
+
+@pytest.mark.parametrize(("less", "named"), [(1, True), (0, False)])
+def test_a_price_below_the_bound_is_named(less, named):
+    """No forced choice is cheaper than what any plan takes."""
+    plan = PLANS["gemm"].model_copy(update={"lower_bound_cycles": PLANS["gemm"].makespan_cycles})
+    price = Alternative(value="main", makespan_cycles=plan.lower_bound_cycles - less, status="optimal")
+    decided = {"context": Decision(chosen="sub", alternatives=(price,))}
+    ops = tuple(
+        o.model_copy(update={"decisions": o.decisions | decided}) if o.name == "store_b" else o for o in plan.ops
+    )
+    assert ("bound_exceeds_makespan" in broken_rules(plan.model_copy(update={"ops": ops}))) is named
+
+
+@pytest.mark.parametrize("key", ["time", "packet"])
+def test_a_vector_op_repeats_the_layouts_of_the_kernel(key):
+    edit = settings("scale", "vector", **{key: "L % 2, 60 = 4, H / 8"})
+    assert "settings_mismatch" in broken_rules(edit(PLANS["scale"]))
