@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from models.hardware import Hardware
-from models.kernel import Collect, Commit, Fetch, PassOp, Step, Switch, Transpose
+from models.kernel import Collect, Commit, Fetch, PassOp, Step, Switch, SwitchConfig, Transpose
 from planner.engines import switch_cost
 from planner.engines.shapes import elements_in
 from planner.search.parts import Part, Parts, fill, joined, size_of, take_major, take_minor, without, written
@@ -67,10 +67,10 @@ def _moved(setting: _Setting, at: int, rest: Parts, moved: Parts) -> Iterator[Mo
     for taken in (fill(n), *(() if swapped is None else (swapped[0],))):
         slice_ = (*held.slice[:at], *rest, *taken, *held.slice[at + 1 :])
         kept = without(elements, taken) if taken[0].axis is not None else elements
-        found = _pass(setting, slice_, kept, moved, taken)
+        inside = size_of(held.slice[at + 1 :])
+        found = _pass(setting, slice_, (kept, moved, taken), inside)
         if found is not None:
-            ring = n * size_of(held.slice[at + 1 :])
-            yield replace(found, floor_cycles=_floor(setting, ring))
+            yield replace(found, floor_cycles=_floor(setting, n * inside))
 
 
 def _floor(setting: _Setting, ring: int) -> int:
@@ -82,17 +82,29 @@ def _floor(setting: _Setting, ring: int) -> int:
     )
 
 
-def _pass(setting: _Setting, slice_: Parts, kept: Parts, moved: Parts, taken: Parts) -> Move | None:
-    held, hardware = setting.held, setting.hardware
+def _ring(moved: Parts, inside: int, time: Parts | None) -> SwitchConfig:
+    """The configuration that moves these digits: no other has a smaller ring, so others need not be asked for.
+
+    `inside` counts the slices inside of the digits; `time` is what an exchange leaves where it is, None for a gather.
+    """
+    if time is None:
+        return SwitchConfig(kind="Broadcast1", slice1=size_of(moved), slice0=inside)
+    return SwitchConfig(kind="InterTranspose", slice1=size_of(moved), slice0=inside, time0=size_of(time))
+
+
+def _pass(setting: _Setting, slice_: Parts, digits: tuple[Parts, Parts, Parts], inside: int) -> Move | None:
+    (kept, moved, taken), held, hardware = digits, setting.held, setting.hardware
     flit = setting.elements(hardware.geometry.flit_bytes)
     element = joined(sorted((*kept, *moved), key=lambda p: (setting.order.index(p.axis or ""), -p.stride)))
     packet, pad = _packet(setting, kept)
     exchanged = taken[0].axis is not None
     time = without(tuple(p for p in held.element if p.axis is not None), packet)
-    entered = (*taken, *without(time, taken)) if exchanged else time
+    stays = without(time, taken) if exchanged else time
+    entered = (*taken, *stays) if exchanged else time
     steps: list[Step] = [Fetch(time=written(entered), packet=written((*packet, *pad)))]
-    left = (*(without(time, taken) if exchanged else time), *moved)
-    steps += [Switch(slice=written(slice_), time=written(left)), Collect()]
+    left = (*stays, *moved)
+    ring = _ring(moved, inside, stays if exchanged else None)
+    steps += [Switch(slice=written(slice_), time=written(left), config=ring), Collect()]
     if pad:
         group = setting.elements(WRITE_BYTES)
         last = element[-1] if element else Part(None, 1, 1, 1)
