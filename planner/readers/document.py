@@ -8,10 +8,11 @@ from typing import Any
 from models import kernel as k
 from models.dtypes import STAGED_ONLY
 from models.mapping import MappingError
-from planner.readers.context import BAD, Context, Converted, describe
+from planner.readers.context import BAD, Bad, Context, Converted, describe
 from planner.readers.nodes import Node
 from planner.readers.operations import Operations
 from planner.readers.program import STATEMENT_SCHEMA, statements
+from planner.readers.remaining import remaining
 from planner.readers.scalars import (
     AXIS,
     AXIS_PATTERN,
@@ -72,14 +73,11 @@ DOCUMENT_ROWS = {
     "program": Row(Kind(_later, {"type": "array", "items": STATEMENT_SCHEMA, "minItems": 1})),
 }
 
-COMPLETE = frozenset({"output_never_written"})
-"""Faults of a kernel that is read all the same, so that those of its operations are told in the same run."""
-
 
 def document(ctx: Context, root: Node, axes: Dict[str, int]) -> k.Kernel | None:
     """The kernel of a document; `axes` override declared sizes.
 
-    None when the context holds faults, other than those that leave every operation whole (COMPLETE).
+    When the context holds faults, the kernel is what is left beside them, None when that is nothing.
     """
     values = read_fields(ctx, root, DOCUMENT_ROWS, (), "a kernel")
     nodes = {key.text: value for key, value in root.pairs}
@@ -88,27 +86,39 @@ def document(ctx: Context, root: Node, axes: Dict[str, int]) -> k.Kernel | None:
     ctx.texts.broken_axes |= broken
     _layouts(ctx, nodes.get("layouts"))
     tensors = _tensors(ctx, nodes.get("tensors"))
-    ops: Any = ()
+    ops: tuple[k.Op, ...] = ()
     if "program" in nodes and "ops" in nodes:
         ctx.fault("conflicting_fields", nodes["program"], "a kernel has `ops` or a `program`", "both", "one of them")
     elif "program" in nodes:
         statements(ctx, nodes["program"], declared, tensors)
     else:
         ops = _operations(ctx, root, nodes, tensors)
-    if any(f.severity == "error" and f.rule not in COMPLETE for f in ctx.faults) or not isinstance(values, dict):
+    head = _head(values, nodes)
+    if head is None or (not ops and any(f.severity == "error" for f in ctx.faults)):
         return None
-    values = {n: v for n, v in values.items() if n in ("kernel", "description", "hardware")}
-    made = build(ctx, root, k.Kernel, values | {"axes": declared, "tensors": tensors, "ops": ops})
+    sound = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    made = build(ctx, root, k.Kernel, head | {"axes": declared, "tensors": sound, "ops": ops})
     return made if isinstance(made, k.Kernel) else None
 
 
-def _operations(ctx: Context, root: Node, nodes: Dict[str, Node], tensors: Dict[str, k.Tensor | None]) -> Converted:
+def _head(values: Converted, nodes: Dict[str, Node]) -> dict[str, Any] | None:
+    """Name, description and hardware; None when the hardware is unknown, by which all operations are judged."""
+    if isinstance(values, dict):
+        return {n: v for n, v in values.items() if n in ("kernel", "description", "hardware")}
+    return None if "hardware" in nodes else {"kernel": "unnamed"}
+
+
+def _operations(
+    ctx: Context, root: Node, nodes: Dict[str, Node], tensors: Dict[str, k.Tensor | None]
+) -> tuple[k.Op, ...]:
     operations = Operations(ctx)
     if "ops" not in nodes:
         ctx.fault("missing_field", root, "a kernel needs `ops`", "nothing", "ops, or a program")
     ops = operations.read(nodes["ops"], ("ops",)) if "ops" in nodes else BAD
     check(ctx, tensors, operations)
-    return ops
+    if isinstance(ops, Bad) or any(f.severity == "error" for f in ctx.faults):
+        return remaining(ctx, tensors, operations)
+    return tuple(ops)
 
 
 def _pairs(ctx: Context, node: Node | None, what: str, name: Kind) -> list[tuple[str, Node]]:
@@ -176,6 +186,7 @@ def _tensors(ctx: Context, node: Node | None) -> dict[str, k.Tensor | None]:
         record = build(ctx, value, k.Tensor, values) if isinstance(values, dict) else None
         out[name] = record if isinstance(record, k.Tensor) else None
         if isinstance(values, dict) and values["dtype"] in STAGED_ONLY:
+            out[name] = None
             place = ctx.at[*path, "dtype"]
             wanted = values["dtype"].replace("5", "4").replace("9", "8")
             ctx.fault(

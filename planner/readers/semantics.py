@@ -214,7 +214,7 @@ class _Names:
     def _create(self, use: Use, placed: Placed) -> None:
         memory = self.memory.get(use.tensor)
         if isinstance(placed.op, ReshapeOp):
-            new = self.memory.get(placed.op.of, "DM")
+            new = self.memory.get(placed.op.of, "")
             taken = memory is not None
         else:
             new = next(iter(use.memories))
@@ -223,8 +223,12 @@ class _Names:
             message = f"`{use.tensor}` already stands for a tensor in {memory}"
             self.ctx.fault("duplicate_tensor", self._at(use), message, use.tensor, "a new name", f"{use.tensor}_2")
             return
-        self.memory[use.tensor] = new
-        self.created.setdefault(use.tensor, use.path)
+        if new:
+            self.memory[use.tensor] = new
+            self.created.setdefault(use.tensor, use.path)
+        else:
+            # It relabels what is at fault itself: where it lies is not known.
+            self.unclear.add(use.tensor)
 
     def _at(self, use: Use) -> tuple[int, int]:
         return position(self.ctx, use.path)
