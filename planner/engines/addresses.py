@@ -70,7 +70,24 @@ def walk(time: Mapping, packet: Mapping, element: Mapping) -> Walk | None:
     outer = contiguous_walk([time], element)
     if merged is None or inner is None or outer is None:
         return None
-    return Walk(tuple(outer), tuple(inner), tuple(merged))
+    # padding innermost in Time goes on where the packet ends, which Time alone does not know
+    apart = _apart(merged, packet.size) or (outer, inner)
+    return Walk(tuple(apart[0]), tuple(apart[1]), tuple(merged))
+
+
+def _apart(merged: Sequence[Entry], packet_size: int) -> tuple[list[Entry], list[Entry]] | None:
+    """The entries of Time and those of the packet; None where an entry has no border between them."""
+    outer, inner, left = list(merged), list[Entry](), packet_size
+    while left > 1 and outer:
+        size, stride = outer.pop()
+        taken = min(size, left)
+        if size % taken or left % taken:
+            return None
+        inner.insert(0, (taken, stride))
+        if size > taken:
+            outer.append((size // taken, stride * taken))
+        left //= taken
+    return outer, inner
 
 
 def within_limits(entries: Sequence[Entry], hardware: Hardware) -> tuple[tuple[Entry, ...], list[Finding]]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from models.cells import LIVE, tensor_cells
-from models.digits import Digit, Factor, Free, Padded, as_terms, axes_in
 from models.factors import contiguous_walk, divide, equivalent, normal
 from models.faults import Finding
 from models.hardware import Hardware
 from models.layout import Stream
-from models.mapping import ONE, Mapping, Pad, axis_names, pair, text
+from models.mapping import ONE, Mapping, Pad, axis_names, pair, terms, text
 from models.parse import parse
 from models.vector_ops import VectorOp
 from planner.engines import valid_count
@@ -22,7 +21,8 @@ from planner.engines.base import Ground, Outcome
 from planner.engines.cases import CaseError, CaseFunction, ground_of, judged, mapping, stream_dtype
 from planner.engines.contraction import inner_time
 from planner.engines.intra_slice_identity import IDENTITY, NONE, UNKNOWN, VCG, Held, identity_findings
-from planner.engines.shapes import cut, disagreement, kept, show
+from planner.engines.reduced_axis import reads_only, set_apart, without, written_cut
+from planner.engines.shapes import disagreement, kept, show
 from planner.engines.vector_shape import packet_ways
 
 if TYPE_CHECKING:
@@ -76,11 +76,12 @@ def law(ground: Ground, stream: Stream, config: ReduceConfig) -> Outcome:
     out = replace(stream, time=config.time, packet=config.packet)
     findings = [*kept([supported(OPS, "a reduction inside a slice", stream.dtype, config.op)])]
     findings += _leaves(stream, config)
-    summed = divide(stream.time, config.time)
+    time = set_apart(stream.time, config.axis)
+    summed = divide(time, config.time)
     if not findings or {f.rule for f in findings} == {"op_not_supported"}:
         findings += [*_time(stream, config, summed), *_packet(stream, config)]
     steps = max(1, stream.time.size // config.time.size)
-    slots = inner_time(stream.time, config.time) or config.time.size
+    slots = inner_time(time, config.time) or config.time.size
     most = ground.hardware.vector.time_slots
     if slots > most:
         findings.append(_slots(stream, config, slots, most))
@@ -120,25 +121,13 @@ def _leaves(stream: Stream, config: ReduceConfig) -> Iterator[Finding]:
         )
 
 
-def without(time: Mapping, axis: str) -> Mapping:
-    """Time without every factor that reads the axis alone."""
-    factors = normal(time)
-    return pair(*(t for t, f in zip(as_terms(factors), factors, strict=True) if not _reads_only(f, axis)))
-
-
-def _reads_only(factor: Factor, axis: str) -> bool:
-    if isinstance(factor, Digit):
-        return axes_in(factor.base) == {axis}
-    return isinstance(factor, Padded) and bool(factor.inner) and all(_reads_only(f, axis) for f in factor.inner)
-
-
 def _wanted_packet(stream: Stream, axis: str) -> str:
     return f"1 # {stream.packet.size}" if axis in axis_names(stream.packet) else show(stream.packet)
 
 
 def _time(stream: Stream, config: ReduceConfig, summed: Mapping | None) -> Iterator[Finding]:
     wanted = without(stream.time, config.axis)
-    foreign = summed is None or any(not _reads_only(f, config.axis) for f in normal(summed))
+    foreign = summed is None or any(not reads_only(f, config.axis) for f in normal(summed))
     if foreign and not equivalent(wanted, config.time):
         yield Finding(
             "reduce_time_mismatch",
@@ -156,7 +145,8 @@ def _packet(stream: Stream, config: ReduceConfig) -> Iterator[Finding]:
         )
         return
     tree = Pad(ONE, stream.packet.size)
-    mixed = any(isinstance(f, Free) or not _reads_only(f, config.axis) for f in normal(stream.packet))
+    own = normal(set_apart(stream.packet, config.axis))
+    mixed = any(not reads_only(f, config.axis) for f in own)
     if mixed or not equivalent(config.packet, tree):
         held = f", and the packet `{text(stream.packet)}` holds more than {config.axis}" if mixed else ""
         yield Finding(
@@ -169,7 +159,7 @@ def _packet(stream: Stream, config: ReduceConfig) -> Iterator[Finding]:
 
 
 def _slots(stream: Stream, config: ReduceConfig, slots: int, most: int) -> Finding:
-    summed = divide(stream.time, config.time) or ONE
+    summed = pair(*(t for t in terms(stream.time) if axis_names(t) == {config.axis}))
     return Finding(
         "too_many_slots",
         f"{slots} sums run side by side in Time `{text(stream.time)}`, there are {most} slots",
@@ -189,7 +179,7 @@ def _masked(ground: Ground, stream: Stream, config: ReduceConfig) -> Masked:
     """How padding stays out: findings, settings, and a warning where the generator cannot do it."""
     time, packet = stream.time, stream.packet
     if config.split and time.size % 2 == 0:
-        time, half = cut(stream.time, 2)
+        time, half = written_cut(stream.time, 2)
         packet = pair(half, stream.packet)
     verdict = valid_count.derive(ground.hardware, stream.slice, time, packet, config.axis)
     settings = {"mask": config.mask if verdict.padded else NONE, "vcg": verdict.settings, "vcg_ways": packet.size}
@@ -218,7 +208,7 @@ def _counted(stream: Stream, config: ReduceConfig, summed: Mapping | None, own: 
 
 def folded(stream: Stream, axis: str, summed: Mapping) -> list[int] | None:
     """How many elements of the reduced axis each slice folds into its first result; None: too many to count."""
-    walk = contiguous_walk([summed], stream.time)
+    walk = contiguous_walk([summed], set_apart(stream.time, axis))
     lanes = stream.packet.size if axis in axis_names(stream.packet) else 1
     if walk is None or stream.slice.size * summed.size * lanes > MOST_COUNTED:
         return None
@@ -248,7 +238,7 @@ def _case(case: dict[str, Any], hardware: Hardware) -> dict[str, Any]:
     config = ReduceConfig(axis, str(case.get("op", "")), mapping(case, "out_time"), mapping(case, "out_packet"))
     ways = kept([packet_ways(stream.packet, hardware.vector.ways_narrow)])
     outcome = law(ground_of(case, hardware), stream, config)
-    summed = divide(stream.time, config.time)
+    summed = divide(set_apart(stream.time, axis), config.time)
     live = folded(stream, axis, summed) if summed is not None else None
     fields = {k: outcome.settings[k] for k in ("slots", "first_output_delay", "vcg")}
     return judged(replace(outcome, findings=(*ways, *outcome.findings)), fields | {"live": dict(enumerate(live or ()))})

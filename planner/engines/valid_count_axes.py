@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from models.digits import as_terms
 from models.factors import normal
-from models.mapping import Axis, Mapping, Pad, Resize, nodes, terms
+from models.mapping import Axis, Mapping, Modulo, Pad, Pair, Resize, Stride, nodes, terms
 from models.tidy import as_digit, tidy
 
 
@@ -69,14 +69,31 @@ class Spread:
 def spreads(slice_: Mapping, time: Mapping, packet: Mapping) -> dict[str, Spread]:
     """Every axis of a stream with its digits, in order of appearance."""
     out: dict[str, Spread] = {}
-    levels = {"slices": slice_, "times": time, "packet": packet}
+    levels = {"slices": _seen(slice_), "times": _seen(time), "packet": _seen(packet)}
+    single = {n.name for e in (slice_, time, packet) for n in nodes(e) if isinstance(n, Axis) and n.size == 1}
     for level, e in levels.items():
         _read(out, level, _pieces(e, tuple(b for name, b in levels.items() if name != level)))
     for spread in out.values():
         for level in levels:
             setattr(spread, level, _joined(getattr(spread, level)))
         _cut(spread)
+    for name in single & out.keys():
+        out[name].size = 1
     return out
+
+
+def _seen(e: Mapping) -> Mapping:
+    """The mapping with a padded axis of one element as an axis of all its positions: else the algebra drops it."""
+    if isinstance(e, Pair):
+        return Pair(_seen(e.left), _seen(e.right))
+    if isinstance(e, Pad):
+        one = isinstance(e.inner, Axis) and e.inner.size == 1
+        return Axis(e.inner.name, e.n) if one and isinstance(e.inner, Axis) else Pad(_seen(e.inner), e.n, e.kind)
+    if isinstance(e, Stride):
+        return Stride(_seen(e.inner), e.n)
+    if isinstance(e, Modulo):
+        return Modulo(_seen(e.inner), e.n)
+    return Resize(_seen(e.inner), e.n) if isinstance(e, Resize) else e
 
 
 @dataclass(frozen=True, slots=True)

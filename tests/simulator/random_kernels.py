@@ -86,10 +86,11 @@ def pad_of(op: str, dtype: str) -> str:
     return "-inf" if op == "Max" else "+inf"
 
 
-def reduce_kernel(rng: np.random.Generator, *, identity: bool = False) -> Reduced:
+def reduce_kernel(rng: np.random.Generator, *, identity: bool = False, sparse: bool = False) -> Reduced:
     """R in up to one digit of Slice, two of Time, one of Packet, in any order of strides; A beside it in Time.
 
-    With `identity` the host fills padding so that it changes nothing; else nobody knows what padding holds.
+    With `identity` the host fills padding so that it changes nothing; else nobody knows what padding holds. With
+    `sparse` most of R is padding, so that whole digits hold nothing, down to an R of one element.
     """
     dtype = str(rng.choice(list(OPS)))
     op = str(rng.choice(OPS[dtype]))
@@ -105,6 +106,8 @@ def reduce_kernel(rng: np.random.Generator, *, identity: bool = False) -> Reduce
             stride *= size
     padded = stride
     size = int(rng.integers(padded // 2 + 1, padded + (not identity)))
+    if sparse:
+        size = min(padded, int(rng.choice([1, 1, 2, 3, max(1, padded // 4), max(1, padded // 2)])))
     pad = pad_of(op, dtype) if identity else "poison"
     return Reduced(_reduce_text(rng, (dtype, op, pad), size, padded, digits), size, padded, tuple(digits))
 

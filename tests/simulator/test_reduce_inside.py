@@ -89,8 +89,8 @@ def test_the_first_result_waits_as_long_as_the_document_says(time, used, steps):
 # Random placements ------------------------------------------------------------------------------------------
 
 
-def check_random_reduction(seed: int, folder: Path) -> Plan:
-    drawn = reduce_kernel(np.random.default_rng(seed))
+def check_random_reduction(seed: int, folder: Path, *, sparse: bool = False) -> Plan:
+    drawn = reduce_kernel(np.random.default_rng(seed), sparse=sparse)
     plan = holds(drawn.text, folder)
     settings = vector_stage(plan, "intra_slice_reduce")
     if settings.get("vcg") is not None:
@@ -128,6 +128,11 @@ def test_poison_in_every_padded_cell_leaves_no_trace(seed, tmp_path):
     check_random_reduction(seed, tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_digits_that_hold_nothing_but_padding_are_folded_away(seed, tmp_path):
+    check_random_reduction(seed, tmp_path, sparse=True)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_padding_that_holds_the_identity_is_folded_as_it_is(seed, tmp_path):
     drawn = reduce_kernel(np.random.default_rng(seed), identity=True)
@@ -140,6 +145,13 @@ def test_padding_that_holds_the_identity_is_folded_as_it_is(seed, tmp_path):
 def test_ten_thousand_placements(block, tmp_path):
     for seed in range(10_000 + 100 * block, 10_100 + 100 * block):
         check_random_reduction(seed, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(20))
+def test_two_thousand_sparse_placements(block, tmp_path):
+    for seed in range(50_000 + 100 * block, 50_100 + 100 * block):
+        check_random_reduction(seed, tmp_path, sparse=True)
 
 
 # Wrong settings ---------------------------------------------------------------------------------------------

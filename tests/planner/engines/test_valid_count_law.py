@@ -61,15 +61,15 @@ def placement(rng: random.Random) -> tuple[Mapping, Mapping, Mapping]:
     for name in rng.sample("RAB", rng.choice([1, 2, 2, 3])) or ["R"]:
         inner = span if name == "R" else 1
         padded = max(2, inner * rng.choice([1, 2, 4, 6, 8, 12, 16, 32]))
-        axis = Axis(name, max(2, padded - rng.choice([0, 0, 1, 2, 3, inner, padded // 2, padded - 1])))
+        axis = Axis(name, max(1, padded - rng.choice([0, 0, 1, 2, 3, inner, padded // 2, padded - 1])))
         parts = digits(rng, axis, padded, inner)
         where = rng.choice(["time", "slice", "mixed", "mixed"])
-        outside = parts[:-1] if inner > 1 and parts else parts
+        outside = parts[1:] if inner > 1 and parts else parts
         for part in outside:
             place = where if where != "mixed" else rng.choice(["time", "slice"])
             (slices if place == "slice" else times).append(part)
         if name == "R" and inner > 1:
-            packet = parts[-1]
+            packet = parts[0]
     if rng.random() < 0.4:
         times.append(Axis("T", rng.choice([2, 3])))
     if rng.random() < 0.4:
