@@ -96,11 +96,23 @@ def chosen_trim(hardware: Hardware, stream: Stream, element: Mapping, out_dtype:
     """
     sizes = [elements_in(out_dtype, width) for width in trim_widths(hardware)]
     sizes = [n for n in sizes if n <= stream.packet.size]
-    for size in sizes:
-        if size <= element.size and same_cells(stream.packet, element, size):
-            return leading(stream.packet, size)
+    inner = [n for n in sizes if n <= element.size and same_cells(stream.packet, element, n)]
+    if inner:
+        # where padding stands beside padding, a longer trim would swallow what Time walks
+        size = next((n for n in inner if _apart(stream.time, leading(stream.packet, n), element)), inner[0])
+        return leading(stream.packet, size)
     live = live_length(stream.packet)
     return leading(stream.packet, min((n for n in sizes if n >= live), default=stream.packet.size))
+
+
+def _apart(time: Mapping, packet: Mapping, element: Mapping) -> bool:
+    """Whether packets of this size lie side by side in the element, each stride beyond all that is inner to it."""
+    found, reach = walk(time, packet, element), 0
+    for size, stride in sorted(found.merged if found else (), key=lambda entry: entry[1]):
+        if stride <= reach and size > 1:
+            return False
+        reach += (size - 1) * stride
+    return found is not None and reach < element.size
 
 
 def law(ground: Ground, stream: Stream, config: CommitConfig) -> Outcome:

@@ -64,6 +64,44 @@ ops:
     return Turned(text, valid, rows, valid * packets, out_rows, iterations, packets)
 
 
+def padded_transpose_kernel(rng: np.random.Generator) -> str:
+    """A transpose of [B, C, D] x E with padding in every axis, down to axes of one element; the trim is left out."""
+    dtype = str(rng.choice(["i4", "i8", "bf16", "f32"]))
+    bits = DTYPES[dtype]
+    flit, valid, stored = 256 // bits, VALID[bits][0], 64 // bits
+    matrices, _ = _padded(rng, "B", int(rng.integers(1, 4)), (0, 1, 2))
+    column, rows = _padded(rng, "C", int(rng.integers(1, 3)), (0, 1) if MOST_ROWS[bits] > 2 else (0,))
+    packets, _ = _padded(rng, "D", 1, (0, 1) if bits > 4 else (0,))
+    live = int(rng.choice([1, 1, 2, valid]))
+    source = "E" if live == valid else f"E # {valid}"
+    (b, b_size), (c, c_size), (d, d_size) = matrices, column, packets
+    wide = -(-rows // stored) * stored
+    kept = c if wide == rows else f"{c} # {wide}"
+    return f"""
+kernel: turned
+axes: {{P: {SLICES}, B: {b_size}, C: {c_size}, D: {d_size}, E: {live}}}
+tensors:
+  x: {{dtype: {dtype}, element: "P, {b}, {c}, {d}, {source}"}}
+  y: {{dtype: {dtype}, element: "P, {b}, {d}, {source}, {kept}", role: output}}
+ops:
+  - {{dma: load, read: x, write: x_dm, slice: P, element: "{b}, {c}, {d}, {source}"}}
+  - pass: turn
+    read: x_dm
+    steps:
+      - fetch: {{time: "{b}, {c}, {d}", packet: "{source}"}}
+      - collect: {{packet: "{source if valid == flit else f"{source} # {flit}"}"}}
+      - transpose: {{time: "{b}, {d}, {source}", packet: "{c} # {flit}"}}
+      - commit: {{write: y_dm, element: "{b}, {d}, {source}, {kept}"}}
+  - {{dma: store, read: y_dm, write: y}}
+"""
+
+
+def _padded(rng: np.random.Generator, name: str, size: int, more: tuple[int, ...]) -> tuple[tuple[str, int], int]:
+    """An axis with a few positions of padding: its text and size, and its positions."""
+    padded = size + int(rng.choice(more))
+    return (name if padded == size else f"{name} # {padded}", size), padded
+
+
 @dataclass(frozen=True)
 class Reduced:
     """A reduction of R, `size` of `padded` positions live; digits are (level, stride, size)."""

@@ -11,7 +11,7 @@ from models.plan import Plan
 from simulator import simulate
 from simulator.engines.transpose import Matrix, run_buffers
 from tests.simulator.planned import holds, stages
-from tests.simulator.random_kernels import transpose_kernel
+from tests.simulator.random_kernels import padded_transpose_kernel, transpose_kernel
 
 SEED_003 = [
     (16, 16, 2, 16, 48),
@@ -78,6 +78,11 @@ def check_random_transpose(seed: int, folder: Path) -> Plan:
 @pytest.mark.parametrize("seed", range(24))
 def test_random_transposes_equal_the_reference(seed, tmp_path):
     check_random_transpose(seed, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_padding_beside_padding_is_trimmed_where_the_packet_ends(seed, tmp_path):
+    holds(padded_transpose_kernel(np.random.default_rng(seed)), tmp_path)
 
 
 @pytest.mark.long
