@@ -1,8 +1,9 @@
 """Every layout of one contraction that the axes' digits allow, as fragments of an ordinary kernel.
 
 Axes fall into four classes: batch (both operands and the result), streamed (the stream's and the result's), held
-(the TRF operand's and the result's) and summed. Outer digits of the first three go to Cluster and Slice, the
-innermost held digit to Lane, the innermost digits of the stream's own order to the packet, the rest to Time.
+(the TRF operand's and the result's) and summed. Outer digits of the first three go to Cluster and Slice, those of the
+last to the innermost part of Slice, where the ring folds them; the innermost held digit goes to Lane, the innermost
+digits of the stream's own order to the packet, the rest to Time.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product
-from math import gcd
+from math import gcd, prod
 
 from models.dtypes import DTYPES
 from models.hardware import Hardware
 from planner.engines.shapes import elements_in
-from planner.pass_cycles import Steps, pass_cycles
+from planner.pass_cycles import InterSlice, Steps, pass_cycles
 from planner.search.parts import Part, Parts, fill, joined, size_of, take_major, take_minor, whole_axis
 from planner.search.spec import Contraction, Named
 
-BATCH, STREAMED, HELD = "batch", "streamed", "held"
+BATCH, STREAMED, HELD, SUMMED = "batch", "streamed", "held", "summed"
 CLASSES = (BATCH, STREAMED, HELD)
 
 
@@ -28,8 +29,9 @@ class Tiling:
     """How the result is cut: the held operand, digits per unit, what is left in each slice, lanes and packet.
 
     `slices` are groups (class, digits) outermost first; `fill_first` puts empty slices outside of them, not inside.
-    `columns` of the packet are streamed digits, `depth` summed ones. `packed` transposes the result's innermost digit
-    from Time into the packet.
+    Summed digits in Slice stand innermost, inside of empty slices too: the ring folds neighbours. `columns` of the
+    packet are streamed digits, `depth` summed ones. `packed` transposes the result's innermost digit from Time into
+    the packet.
     """
 
     held: Named
@@ -49,6 +51,11 @@ class Tiling:
         """The digits in Slice of every stream of the matrix pass, without empty positions."""
         return tuple(p for _, parts in self.slices for p in parts)
 
+    @property
+    def folded(self) -> Parts:
+        """The summed digits in Slice."""
+        return dict(self.slices).get(SUMMED, ())
+
     def axis_tile(self, axes: tuple[str, ...]) -> Parts:
         """What each slice holds of some axes, in their order."""
         found = [p for parts in (*self.tile.values(), self.summed) for p in parts]
@@ -57,11 +64,17 @@ class Tiling:
 
 def filled(tiling: Tiling, slices: int) -> Parts | None:
     """The working Slice with its empty positions; None where the used ones do not divide `slices`."""
-    used = tiling.working
-    rest, odd = divmod(slices, size_of(used))
+    rest, odd = divmod(slices, size_of(tiling.working))
     if odd or rest < 1:
         return None
-    return (*fill(rest), *used) if tiling.fill_first else (*used, *fill(rest))
+    return placed(tiling, tiling.slices, fill(rest))
+
+
+def placed(tiling: Tiling, groups: tuple[tuple[str, Parts], ...], empty: Parts) -> Parts:
+    """The Slice of these groups with a tiling's empty positions outside of what is not folded, or inside of it."""
+    used = tuple(p for c, parts in groups if c != SUMMED for p in parts)
+    inner = tuple(p for c, parts in groups if c == SUMMED for p in parts)
+    return (*empty, *used, *inner) if tiling.fill_first else (*used, *empty, *inner)
 
 
 def contraction_cycles(hardware: Hardware, tiling: Tiling) -> int:
@@ -71,7 +84,17 @@ def contraction_cycles(hardware: Hardware, tiling: Tiling) -> int:
         size_of(tiling.summed) // size_of(tiling.depth) * (size_of(tiling.tile[STREAMED]) // size_of(tiling.columns))
     )
     steps = size_of(tiling.tile[BATCH]) * rows * packets
-    return pass_cycles(hardware, Steps("main", (("contract_outer", steps),)))
+    return pass_cycles(hardware, Steps("main", (("contract_outer", steps),), ring_fold(tiling)))
+
+
+def ring_fold(tiling: Tiling) -> InterSlice | None:
+    """The fold of summed digits in Slice: at least one step per flit of results that leaves the contraction."""
+    if not tiling.folded:
+        return None
+    rows = size_of(tiling.tile[HELD]) // size_of(tiling.lane)
+    results = size_of(tiling.tile[BATCH]) * size_of(tiling.tile[STREAMED]) * rows
+    # Eight columns of a packet leave in one flit; lanes stand in the flit already.
+    return InterSlice(size_of(tiling.folded), max(1, results // (1 if tiling.lane else size_of(tiling.columns))))
 
 
 def tilings(spec: Contraction, hardware: Hardware) -> Iterator[Tiling]:
@@ -98,7 +121,7 @@ def _cuts(spec: Contraction, classes: dict[str, tuple[str, ...]], hardware: Hard
     powers = [1 << k for k in range(slices.bit_length())]
     for over in ("", *(c for c in CLASSES if classes[c])):
         for shares in product(*(powers if classes[c] else [1] for c in CLASSES)):
-            if shares[0] * shares[1] * shares[2] > slices:
+            if prod(shares) > slices:
                 continue
             yield from _shared(spec, classes, dict(zip(CLASSES, shares, strict=True)), over, hardware)
 
@@ -122,10 +145,24 @@ def _shared(
             cluster, taken = halves
         groups[c] = taken
     used = [c for c in CLASSES if shares[c] > 1]
-    for order in permutations(used):
-        # Without empty slices there is one way to place none.
-        for first in (True, False) if shares[BATCH] * shares[STREAMED] * shares[HELD] < slices else (True,):
-            yield _Cut((over, cluster), tuple((c, groups[c]) for c in order), first, tile)
+    for folded, summed in _folds(spec, slices // prod(shares.values())):
+        full = prod(shares.values()) * size_of(folded) == slices
+        for order in permutations(used):
+            inner = ((SUMMED, folded),) if folded else ()
+            # Without empty slices there is one way to place none, and with nothing beside them too.
+            for first in (True,) if full or not used else (True, False):
+                yield _Cut((over, cluster), (*((c, groups[c]) for c in order), *inner), first, tile | {SUMMED: summed})
+
+
+def _folds(spec: Contraction, most: int) -> Iterator[tuple[Parts, Parts]]:
+    """The outermost summed digits for up to `most` slices, and the rest; padding would be summed, so there is none."""
+    axes = tuple(whole_axis(a, spec.sizes[a]) for a in spec.summed())
+    share = 1
+    while share <= most:
+        cut = take_major(axes, share)
+        if cut is not None:
+            yield cut
+        share *= 2
 
 
 def _padded(axes: tuple[str, ...], sizes: dict[str, int], share: int) -> Parts | None:
@@ -143,8 +180,8 @@ def _padded(axes: tuple[str, ...], sizes: dict[str, int], share: int) -> Parts |
 
 
 def _packets(spec: Contraction, held: Named, stream: Named, cut: _Cut, hardware: Hardware) -> Iterator[Tiling]:
-    summed = tuple(whole_axis(a, spec.sizes[a]) for a in spec.summed())
-    base = Tiling(held, stream, cut.cluster, cut.slices, cut.fill_first, cut.tile, summed, (), (), ())
+    tile, summed = {c: cut.tile[c] for c in CLASSES}, cut.tile[SUMMED]
+    base = Tiling(held, stream, cut.cluster, cut.slices, cut.fill_first, tile, summed, (), (), ())
     for lane in _lanes(cut.tile[HELD], hardware):
         for columns, depth in _packet_forms(spec, base, hardware):
             tiling = replace(base, lane=lane, columns=columns, depth=depth)

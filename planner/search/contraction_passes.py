@@ -20,10 +20,12 @@ from models.kernel import (
     Switch,
     ToTrf,
     Transpose,
+    Vector,
 )
+from models.vector_ops import VectorOp
 from planner.engines.contraction_outer import accumulator_of
 from planner.engines.shapes import elements_in
-from planner.search.contraction import BATCH, HELD, STREAMED, Tiling, filled, innermost
+from planner.search.contraction import BATCH, HELD, STREAMED, SUMMED, Tiling, filled, innermost, placed
 from planner.search.fragment import Fragment, Need
 from planner.search.parts import Parts, fill, joined, size_of, take_major, take_minor, without, written
 from planner.search.spec import Contraction, DmPlace, Named, padded_text
@@ -50,17 +52,14 @@ def spreads(tiling: Tiling, operand: Named, hardware: Hardware) -> Iterator[Spre
         return
     yield Spread((), working)
     other = STREAMED if operand is tiling.held else HELD
-    group = dict(tiling.slices).get(other, ())
+    group, used = dict(tiling.slices).get(other, ()), size_of(tiling.working)
     movable = without(tiling.axis_tile(operand.axes), _packet_digits(tiling, operand))
     n = 2
     while n <= size_of(group):
         kept, moved = take_minor(group, n), take_major(movable, n)
         if kept is not None and moved is not None and n <= size_of(movable):
-            before = tuple(p for c, parts in tiling.slices for p in ((*kept[0], *moved[0]) if c == other else parts))
-            fill = (
-                working[: len(working) - len(tiling.working)] if tiling.fill_first else working[len(tiling.working) :]
-            )
-            yield Spread(moved[0], (*fill, *before) if tiling.fill_first else (*before, *fill))
+            before = tuple((c, (*kept[0], *moved[0]) if c == other else parts) for c, parts in tiling.slices)
+            yield Spread(moved[0], placed(tiling, before, fill(hardware.geometry.slices_per_cluster // used)))
         n *= 2
 
 
@@ -175,7 +174,7 @@ class _Builder:
         return PassOp(
             name=f"contract_{self.spec.name}",
             read=source,
-            steps=(*steps, *self._cast(), *self._transposed(left), self._commit()),
+            steps=(*steps, *self._folded(), *self._cast(), *self._transposed(left), self._commit()),
         )
 
     def _times(self, spread: Spread) -> tuple[Parts, Parts, Parts]:
@@ -201,6 +200,19 @@ class _Builder:
 
     # The result -----------------------------------------------------------------------------------------
 
+    @property
+    def after(self) -> Parts:
+        """Slice behind the pass: where summed digits stood, the first slice of each group has the sum."""
+        groups = tuple(g for g in self.tiling.slices if g[0] != SUMMED)
+        empty = fill(self.hardware.geometry.slices_per_cluster // size_of(self.tiling.working))
+        return (*placed(self.tiling, groups, empty), *fill(size_of(self.tiling.folded)))
+
+    def _folded(self) -> list[Step]:
+        if not self.tiling.folded:
+            return []
+        ring = VectorOp(name="inter_slice_reduce", op="Add", slice=written(self.after))
+        return [Vector(ops=(ring,))]
+
     def _cast(self) -> list[Step]:
         same = accumulator_of(self.tiling.stream.dtype) == self.spec.out.dtype
         return [] if same else [Cast(dtype=self.spec.out.dtype)]
@@ -220,13 +232,11 @@ class _Builder:
         order = joined(tiling.axis_tile(self.spec.out.axes))
         live = self._live()
         if tiling.packed > 1:
-            return DmPlace(tiling.cluster[1], self.working, order)
+            return DmPlace(tiling.cluster[1], self.after, order)
         if live and size_of(live) % least:
             return None
         end = live or fill(least)
-        return DmPlace(
-            tiling.cluster[1], self.working, order if _ends_in(order, end) else (*without(order, live), *end)
-        )
+        return DmPlace(tiling.cluster[1], self.after, order if _ends_in(order, end) else (*without(order, live), *end))
 
     def _live(self) -> Parts:
         tiling = self.tiling

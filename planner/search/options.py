@@ -180,7 +180,7 @@ class Finder:
     def _floor(self, spec: Contraction, tiling: Tiling) -> int:
         loads = [o for o in (tiling.held, tiling.stream) if o.name in self.hbm]
         total = contraction_cycles(self.laws.hardware, tiling)
-        total += sum(bounds.load_floor(self.laws.hardware, tiling, o) for o in loads)
+        total += sum(bounds.load_floor(self.laws.hardware, tiling, o, spec.sizes) for o in loads)
         if spec.out.name in self.outputs:
             held = tiling.axis_tile(spec.out.axes)
             total += bounds.store_floor(self.laws.hardware, spec.out, spec.sizes, held)

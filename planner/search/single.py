@@ -21,7 +21,7 @@ from planner.search.fragment import cheapest
 from planner.search.kernels import Assembly, Judged, judge
 from planner.search.laws import Laws, Place
 from planner.search.moves import Move, moves
-from planner.search.parts import Parts, whole_axis
+from planner.search.parts import Parts, size_of, whole_axis
 from planner.search.spec import Contraction, DmPlace
 from solver import Options
 
@@ -52,6 +52,10 @@ _DEPTH = 24
 """A dive prefers a candidate that is one question nearer to a plan when its bound is up to a 20th higher."""
 
 
+_RARELY = 8
+"""One question in so many goes to the candidate that is nearest to a plan, however high its bound."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     bound: int
@@ -71,6 +75,7 @@ class SingleSearch:
     laws: Laws = field(init=False)
     heap: list[tuple[int, int, int, _Entry]] = field(default_factory=list)
     deep: list[tuple[int, int, int, _Entry]] = field(default_factory=list)
+    deepest: list[tuple[int, int, int, _Entry]] = field(default_factory=list)
     open: set[int] = field(default_factory=set)
     asked: dict[str, int] = field(default_factory=dict)
     tie: Iterator[int] = field(default_factory=count)
@@ -91,7 +96,7 @@ class SingleSearch:
         for turn in range(most):
             if bound is None or (best is not None and bound >= (best.makespan or 0)):
                 return Found(best, 0 if best is None else best.makespan or 0, best is not None, self.asked)
-            found = self._ask(self._next(dive=turn % 2 == 1, most=None if best is None else best.makespan))
+            found = self._ask(self._next(turn, None if best is None else best.makespan))
             if found is not None and (best is None or (found.makespan or 0) < (best.makespan or 0)):
                 best = found
             bound = self._lowest()
@@ -113,9 +118,12 @@ class SingleSearch:
             heapq.heappop(self.heap)
         return self.heap[0][0] if self.heap else None
 
-    def _next(self, *, dive: bool, most: int | None) -> _Entry | None:
-        """The candidate with the lowest bound or, on a dive, the one nearest to a plan among those almost as low."""
-        heap = self.deep if dive else self.heap
+    def _next(self, turn: int, most: int | None) -> _Entry | None:
+        """The candidate with the lowest bound or, every other time, the one nearest to a plan among those almost as
+        low; now and then, and as long as there is no plan, the nearest of all.
+        """
+        deepest = turn % 2 if most is None else turn % _RARELY == 1
+        heap = self.deepest if deepest else self.deep if turn % 2 else self.heap
         while heap:
             entry = heapq.heappop(heap)[-1]
             if entry.number in self.open and (most is None or entry.bound < most):
@@ -128,11 +136,12 @@ class SingleSearch:
         self.open.add(entry.number)
         heapq.heappush(self.heap, (bound, -stage, entry.number, entry))
         heapq.heappush(self.deep, (bound * (_DEPTH - stage), -stage, entry.number, entry))
+        heapq.heappush(self.deepest, (-stage, bound, entry.number, entry))
 
     # Bounds ---------------------------------------------------------------------------------------------
 
     def _loads_floor(self, tiling: Tiling) -> int:
-        return sum(bounds.load_floor(self.hardware, tiling, o) for o in (tiling.held, tiling.stream))
+        return sum(bounds.load_floor(self.hardware, tiling, o, self.spec.sizes) for o in (tiling.held, tiling.stream))
 
     def _floor(self, tiling: Tiling) -> int:
         body = contraction_cycles(self.hardware, tiling) + self._least_store(tiling)
@@ -147,6 +156,11 @@ class SingleSearch:
     def _store_floor(self, element: Parts) -> int:
         return bounds.store_floor(self.hardware, self.spec.out, self.spec.sizes, element)
 
+    def _placed_floor(self, tiling: Tiling, gives: DmPlace) -> int:
+        clusters = size_of(tiling.cluster[1]) if tiling.cluster[0] else 1
+        engines = bounds.engines_of(self.hardware, gives.slice, clusters)
+        return bounds.store_floor(self.hardware, self.spec.out, self.spec.sizes, gives.element, engines)
+
     # Questions ------------------------------------------------------------------------------------------
 
     def _results(self, candidate: _Candidate, _bound: int) -> None:
@@ -155,10 +169,10 @@ class SingleSearch:
         before = bounds.frame_cycles(self.hardware) + self._loads_floor(tiling)
         before += contraction_cycles(self.hardware, tiling)
         for mode, gives in results(self.spec, tiling, self.hardware):
-            self._push(before + self._store_floor(gives.element), 1, _Candidate(tiling, mode, gives))
+            self._push(before + self._placed_floor(tiling, gives), 1, _Candidate(tiling, mode, gives))
             source = f"{out.name}_{self.spec.name}_dm"
             for move in moves(self.hardware, out.bytes_per_element * 8, gives, out.axes, source, f"{out.name}_moved"):
-                floor = before + move.floor_cycles + self._store_floor(move.gives.element)
+                floor = before + move.floor_cycles + self._placed_floor(tiling, move.gives)
                 self._push(floor, 1, _Candidate(tiling, mode, gives, move, 0))
 
     def _stores(self, candidate: _Candidate, bound: int) -> None:
@@ -166,7 +180,7 @@ class SingleSearch:
         gives = candidate.gives if candidate.move is None else candidate.move.gives
         stored = None if gives is None else self._stored(gives)
         if gives is not None and stored is not None:
-            more = stored - self._store_floor(gives.element)
+            more = stored - self._placed_floor(candidate.tiling, gives)
             self._push(
                 bound + more, 2, _Candidate(candidate.tiling, candidate.mode, candidate.gives, candidate.move, stored)
             )

@@ -103,7 +103,7 @@ def test_a_stated_layout_is_kept(write):
 def test_what_fits_in_no_slice_is_refused_with_numbers(tmp_path):
     path = tmp_path / "large.yaml"
     path.write_text("""kernel: large
-axes: {K: 1048576}
+axes: {K: 67108864}
 tensors:
   x: {dtype: bf16, element: "K"}
   y: {dtype: bf16, element: "K"}
@@ -114,12 +114,12 @@ program:
     with pytest.raises(FaultError) as error:
         planner.plan(path, options=QUICK)
     fault = error.value.faults[0]
-    # both operands and 8 bytes of the result, of which 4 are the value; a slice has 512 KB
+    # a 256th of both operands and 8 bytes of the result, of which 4 are the value; a slice has 512 KB
     assert (fault.rule, fault.op, fault.line) == ("program_does_not_fit", "d", 8)
-    assert fault.found == f"{2 * 2 * 1048576 + 4:,} bytes"
+    assert fault.found == f"{2 * 2 * 67108864 // 256 + 4:,} bytes"
     assert fault.wanted == f"at most {512 * 1024:,} bytes"
-    # 32 K elements take 64 KB, all data of the TRF
-    assert fault.nearest == "axis K in tiles of 32,768"
+    # 32 K elements take 64 KB, all data of the TRF, in each of 256 slices
+    assert fault.nearest == "axis K in tiles of 8,388,608"
 
 
 def test_an_operation_without_a_legal_layout_says_what_stops_it(tmp_path):
