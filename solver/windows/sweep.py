@@ -13,9 +13,9 @@ from ortools.sat.python import cp_model
 from solver.engine import DETERMINISTIC_PER_SECOND, configure
 from solver.solution import Options
 from solver.windows.board import Board
-from solver.windows.frame import Frame
+from solver.windows.frame import Frame, Stretch
 from solver.windows.model import Window, build
-from solver.windows.timing import Timing, early, in_time, late
+from solver.windows.timing import Timing, Walk, early, in_time, late
 
 EFFORTS = ((48, 0.03), (48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
 """Items of a window and deterministic time for it; the next when sweeps from all places win nothing."""
@@ -25,6 +25,12 @@ OVERHEAD = 0.004
 
 OFFSETS = 3
 """Sweeps start at as many different places in turn."""
+
+LEAST, PART = 4, 250
+"""Windows after which the whole schedule is timed again: so many, or one for so many items where these are more."""
+
+Parts = Sequence[Sequence[int]]
+"""First positions of windows, for each worker."""
 
 
 @dataclass(slots=True)
@@ -54,13 +60,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A window's new times: the shift of the block behind it, starts and ways of its items."""
+class Done:
+    """What windows in a part of the order came to: positions [low, high), the order and ways, deterministic time."""
 
-    window: Window
-    shift: int
-    starts: dict[int, int]
-    chosen: dict[int, int]
+    low: int
+    high: int
+    order: tuple[int, ...]
+    chosen: tuple[int, ...]
+    won: int
+    spent: float
 
 
 @dataclass(slots=True)
@@ -75,6 +83,8 @@ class Sweeper:
     tell: Callable[[Timing], None] | None = None
     mirrored: Board = field(init=False)
     spent: float = 0.0
+    settled: bool = False
+    """Whether the run ended because no window wins anything any more."""
     tick: int = 0
     barren: dict[tuple[int, int, float], int] = field(default_factory=dict)
     """When a window (position, width, effort) last won nothing."""
@@ -90,117 +100,113 @@ class Sweeper:
         sweep = 0
         for width, effort in _efforts(len(self.board.names)):
             barren = 0
-            while barren < OFFSETS and timing.last > self.floor and not self.limits.reached():
+            while barren < OFFSETS and timing.last > self.floor:
+                if self.limits.reached():
+                    return timing
                 before = timing.last
                 timing = self._sweep(timing, width, effort, sweep)
                 sweep += 1
                 barren = barren + 1 if timing.last == before else 0
+        self.settled = timing.last > self.floor
         return timing
 
     def _sweep(self, timing: Timing, width: int, effort: float, sweep: int) -> Timing:
-        frame = self._frame(timing)
-        for lows in _lows(len(timing.order), width, sweep, self.options.workers):
-            if frame is None or self.limits.reached() or frame.early.last <= self.floor:
+        for parts in _parts(len(timing.order), width, sweep, self.options.workers):
+            if self.limits.reached() or timing.last <= self.floor:
                 break
-            windows = [
-                Window(frame, low, min(low + width, len(timing.order)))
-                for low in lows
-                if self._fresh(low, width, effort)
-            ]
-            better = self._apply(frame, self._solve(windows, effort, sweep)) if windows else None
-            self._remember(windows, effort, won=better is not None and better.last < timing.last)
-            if better is not None:
-                if better.last < timing.last and self.tell is not None:
-                    self.tell(better)
-                timing, frame = better, self._frame(better)
+            latest = late(self.mirrored, timing)
+            if latest is None:
+                break
+            better = timing
+            for done in self._together(Frame(self.board, timing, latest, self.first), parts, width, effort, sweep):
+                better = self._taken_on(better, latest if better is timing else late(self.mirrored, better), done)
+            if better.last < timing.last and self.tell is not None:
+                self.tell(better)
+            timing = better
         return timing
+
+    def _together(self, frame: Frame, parts: Parts, width: int, effort: float, sweep: int) -> list[Done]:
+        def one(lows: Sequence[int]) -> Done:
+            return self._part(frame, lows, width, effort, sweep)
+
+        if len(parts) == 1:
+            done = [one(parts[0])]
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                done = list(pool.map(one, parts))
+        spent = sum(d.spent for d in done)
+        self.limits.left -= spent
+        self.spent += spent
+        return [d for d in done if d.high > d.low]
+
+    def _part(self, frame: Frame, lows: Sequence[int], width: int, effort: float, sweep: int) -> Done:
+        """Windows one after the other; each of them sees what those before it changed."""
+        at, spent, high = Stretch(frame, lows[0]), 0.0, lows[0]
+        for low in lows:
+            stop = min(low + width, len(at.order))
+            if self.limits.reached() or at.last <= self.floor or not at.advance(low, stop):
+                break
+            if self._fresh(low, width, effort):
+                won, took = self._one(Window(at, low, stop), effort, sweep)
+                self._remember(low, width, effort, won=won)
+                spent, high = spent + took + OVERHEAD, stop
+        return Done(lows[0], high, tuple(at.order[lows[0] : high]), tuple(at.chosen), at.won, spent)
 
     def _fresh(self, low: int, width: int, effort: float) -> bool:
         """Whether something was won nearby since the window was last tried in vain."""
         last = self.barren.get((low, width, effort), -1)
         return last < 0 or any(tick > last for tick in self.won[max(low - width, 0) : low + 2 * width])
 
-    def _remember(self, windows: list[Window], effort: float, *, won: bool) -> None:
+    def _remember(self, low: int, width: int, effort: float, *, won: bool) -> None:
         self.tick += 1
-        for w in windows:
-            if won:
-                self.won[w.low : w.high] = [self.tick] * (w.high - w.low)
-            else:
-                self.barren[w.low, w.high - w.low, effort] = self.tick
-
-    def _frame(self, timing: Timing) -> Frame | None:
-        latest = late(self.mirrored, timing)
-        return None if latest is None else Frame(self.board, timing, latest, self.first)
-
-    def _solve(self, windows: list[Window], effort: float, sweep: int) -> list[Found]:
-        todo = [(w, least) for w in windows if (least := w.least_shift()) < 0]
-        self.limits.left -= OVERHEAD * len(windows)
-        if not todo:
-            return []
-        if len(todo) == 1:
-            done = [self._one(todo[0], effort, sweep)]
+        if won:
+            high = min(low + width, len(self.won))
+            self.won[low:high] = [self.tick] * (high - low)
         else:
-            with ThreadPoolExecutor(len(todo)) as pool:
-                done = list(pool.map(lambda job: self._one(job, effort, sweep), todo))
-        spent = sum(d for _, d in done)
-        self.limits.left -= spent
-        self.spent += spent
-        return [found for found, _ in done if found is not None]
+            self.barren[low, width, effort] = self.tick
 
-    def _one(self, job: tuple[Window, int], effort: float, sweep: int) -> tuple[Found | None, float]:
-        window, least = job
+    def _one(self, window: Window, effort: float, sweep: int) -> tuple[bool, float]:
+        """Whether a window won something, which it then has taken on; deterministic time."""
+        least = window.least_shift()
+        if not least:
+            return False, 0.0
         shift = build(window, least)
         solver = cp_model.CpSolver()
         configure(solver, Options(effort / DETERMINISTIC_PER_SECOND, 1, self.options.seed + sweep), small=False)
-        status = solver.solve(window.cp)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None, solver.deterministic_time
+        if solver.solve(window.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return False, solver.deterministic_time
         starts = {item: solver.value(var) for item, var in window.starts.items()}
-        chosen = {
+        ways = {
             item: next(k for k, lit in enumerate(literals) if solver.value(lit))
             for item, literals in window.chosen.items()
             if literals
         }
-        return Found(window, solver.value(shift), starts, chosen), solver.deterministic_time
+        at, won = window.at, solver.value(shift)
 
-    def _apply(self, frame: Frame, found: list[Found]) -> Timing | None:
-        """All windows together where that holds, or the best of them; None when nothing is at most as long."""
-        if not found:
-            return None
-        order, chosen = list(frame.early.order), list(frame.early.chosen)
-        for part in found:
-            order[part.window.low : part.window.high] = sorted(part.starts, key=_by_start(frame, part))
-            _choose(chosen, part)
-        together = early(self.board, order, chosen, self.first) if len(found) > 1 else None
-        best = min(found, key=lambda f: f.shift)
-        if together is not None and together.last <= frame.early.last + best.shift:
-            return together
-        alone = self._alone(frame, best)
-        return alone if alone is not None and alone.last <= frame.early.last else None
+        def by_start(item: int) -> tuple[int, int, int]:
+            cycles = at.board.ways[item][ways.get(item, at.chosen[item])].cycles
+            return starts[item], starts[item] + cycles, item
 
-    def _alone(self, frame: Frame, found: Found) -> Timing | None:
-        starts, ends, chosen = list(frame.early.starts), list(frame.early.ends), list(frame.early.chosen)
-        _choose(chosen, found)
-        for item in frame.early.order[found.window.high :]:
-            starts[item] = frame.late.starts[item] + found.shift
-            ends[item] = frame.late.ends[item] + found.shift
-        for item, start in found.starts.items():
-            starts[item] = start
-            ends[item] = start + self.board.ways[item][chosen[item]].cycles
-        return early(self.board, in_time(starts, ends), chosen, self.first)
+        return at.settle(sorted(starts, key=by_start), ways, won) and won < 0, solver.deterministic_time
 
+    def _taken_on(self, timing: Timing, latest: Timing | None, done: Done) -> Timing:
+        """A timing with what a part came to, where that is at most as long.
 
-def _choose(chosen: list[int], found: Found) -> None:
-    for item, way in found.chosen.items():
-        chosen[item] = way
-
-
-def _by_start(frame: Frame, found: Found) -> Callable[[int], tuple[int, int, int]]:
-    def key(item: int) -> tuple[int, int, int]:
-        way = found.chosen.get(item, frame.early.chosen[item])
-        return found.starts[item], found.starts[item] + frame.board.ways[item][way].cycles, item
-
-    return key
+        Everything behind the part is as late as it can be: in that order memories surely suffice.
+        """
+        mine = set(done.order)
+        slots = [k for k, item in enumerate(timing.order) if item in mine]
+        order, chosen = list(timing.order), list(timing.chosen)
+        for slot, item in zip(slots, done.order, strict=True):
+            order[slot], chosen[item] = item, done.chosen[item]
+        starts, ends = list(timing.starts), list(timing.ends)
+        high = slots[-1] + 1
+        if latest is None or not Walk(self.board, self.first).go(order[:high], chosen, starts, ends):
+            return timing
+        for item in order[high:]:
+            starts[item], ends[item] = latest.starts[item] - done.won, latest.ends[item] - done.won
+        found = early(self.board, in_time(starts, ends), chosen, self.first)
+        return timing if found is None or found.last > timing.last else found
 
 
 def _efforts(count: int) -> Iterator[tuple[int, float]]:
@@ -212,11 +218,15 @@ def _efforts(count: int) -> Iterator[tuple[int, float]]:
         yield width, effort
 
 
-def _lows(count: int, width: int, sweep: int, workers: int) -> Iterator[Sequence[int]]:
-    """First positions of windows that are solved together: half a window on each time, far from each other."""
+def _parts(count: int, width: int, sweep: int, workers: int) -> Iterator[Parts]:
+    """First positions of windows, half a window on each time, in parts that workers go through at the same time."""
     step = width // 2
     lows = list(range((sweep % OFFSETS) * step // OFFSETS, max(count - step // 2, 1), step))
-    groups = min(workers, len(lows) // 4) or 1
-    rows = -(-len(lows) // groups)
+    if not lows:
+        return
+    groups = min(workers, len(lows) // LEAST) or 1
+    size = min(max(count // PART, LEAST), -(-len(lows) // groups))
+    parts = [lows[k : k + size] for k in range(0, len(lows), size)]
+    rows = -(-len(parts) // groups)
     for k in range(rows):
-        yield lows[k::rows]
+        yield parts[k::rows]

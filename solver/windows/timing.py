@@ -6,7 +6,7 @@ that a schedule has never makes it longer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -36,24 +36,9 @@ def in_time(starts: Sequence[int], ends: Sequence[int]) -> list[int]:
 
 def early(board: Board, order: Sequence[int], chosen: Sequence[int], first: int) -> Timing | None:
     """The earliest starts in this order; None where a place is never given back before it is needed."""
-    memory = _Memory(board, first)
-    free = [first] * len(RESOURCES)
-    count = len(board.names)
-    starts, ends = [0] * count, [0] * count
-    for item in order:
-        way = board.ways[item][chosen[item]]
-        at = first
-        for resource in way.holds:
-            at = max(at, free[resource])
-        for other, lag in board.before[item]:
-            at = max(at, ends[other] + lag)
-        found = memory.take(item, at)
-        if found is None:
-            return None
-        starts[item], ends[item] = found, found + way.cycles
-        memory.give_back(item, found + way.cycles)
-        for resource in way.holds:
-            free[resource] = found + way.cycles
+    starts, ends = [0] * len(board.names), [0] * len(board.names)
+    if not Walk(board, first).go(order, chosen, starts, ends):
+        return None
     return Timing(tuple(order), tuple(chosen), tuple(starts), tuple(ends))
 
 
@@ -68,11 +53,13 @@ def late(mirrored: Board, timing: Timing) -> Timing | None:
     return Timing(timing.order, timing.chosen, starts, ends)
 
 
-class _Memory:
-    """Counters while items go by in order."""
+class Walk:
+    """Resources and counters while items go by in order, each as early as it can."""
 
     def __init__(self, board: Board, first: int) -> None:
         self.board = board
+        self.first = first
+        self.free = [first] * len(RESOURCES)
         self.left = [len(users) for users in board.users]
         self.taken = [False] * len(board.users)
         self.until = [0] * len(board.users)
@@ -80,9 +67,37 @@ class _Memory:
         self.returns: list[list[tuple[int, int]]] = [[] for _ in board.room]
         self.not_before = [first] * len(board.room)
 
-    def take(self, item: int, at: int) -> int | None:
-        """The start from `at` on at which all places that begin with an item are free."""
-        new = [p for p in self.board.takes[item] if not self.taken[p]]
+    def copy(self) -> Walk:
+        """The same state, to go on from without changing this one."""
+        out = Walk.__new__(Walk)
+        out.board, out.first = self.board, self.first
+        out.free, out.left, out.taken = self.free[:], self.left[:], self.taken[:]
+        out.until, out.room, out.not_before = self.until[:], self.room[:], self.not_before[:]
+        out.returns = [heap[:] for heap in self.returns]
+        return out
+
+    def go(self, items: Iterable[int], chosen: Sequence[int], starts: list[int], ends: list[int]) -> bool:
+        """Puts items in their order, into `starts` and `ends`; False where a place is never given back."""
+        board, free, taken = self.board, self.free, self.taken
+        for item in items:
+            way = board.ways[item][chosen[item]]
+            at = max(self.first, *[free[r] for r in way.holds], *[ends[o] + lag for o, lag in board.before[item]])
+            places = board.takes[item]
+            if places:
+                new = [p for p in places if not taken[p]]
+                if new:
+                    at = self._take(new, at)
+                    if at < 0:
+                        return False
+            starts[item], ends[item] = at, at + way.cycles
+            for resource in way.holds:
+                free[resource] = at + way.cycles
+            if places:
+                self._give_back(places, at + way.cycles)
+        return True
+
+    def _take(self, new: list[int], at: int) -> int:
+        """The start from `at` on at which places are free; -1 where there is none."""
         for place in new:
             self.taken[place] = True
             for counter, amount in self.board.demands[place]:
@@ -90,7 +105,7 @@ class _Memory:
                 self.room[counter] -= amount
                 while self.room[counter] < 0:
                     if not self.returns[counter]:
-                        return None
+                        return -1
                     when, back = heappop(self.returns[counter])
                     self.room[counter] += back
                     at = max(at, when)
@@ -100,9 +115,9 @@ class _Memory:
                 self.not_before[counter] = at
         return at
 
-    def give_back(self, item: int, end: int) -> None:
+    def _give_back(self, places: Iterable[int], end: int) -> None:
         """Counts an item's use of its places as over."""
-        for place in self.board.takes[item]:
+        for place in places:
             self.left[place] -= 1
             self.until[place] = max(self.until[place], end)
             if not self.left[place]:
