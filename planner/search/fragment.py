@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from models.graph import Mode
-from models.kernel import Commit, ContractOuter, PassOp, ToTrf, ToVrf, Vector
+from models.kernel import Commit, ContractOuter, PassOp, ReshapeOp, ToTrf, ToVrf, Vector
 from models.layout import TensorLayout
+from models.parse import parse
 from planner.passes import PassResult
 from planner.search.laws import Laws, Place
 
@@ -26,7 +27,8 @@ class Need:
 class Fragment:
     """Passes that compute `out` from `needs`; `gives` is the layout of its DM buffer `buffer`.
 
-    `label` names the choices that were made, for people. `least_cycles` is a lower bound of the last pass.
+    `label` names the choices that were made, for people. `views` are other names of what the passes write: each holds
+    from the pass on that writes what it is `of`.
     """
 
     label: str
@@ -36,6 +38,24 @@ class Fragment:
     dtype: str
     gives: Place
     buffer: str
+    views: tuple[ReshapeOp, ...] = ()
+
+    def written(self, laws: Laws, layout: TensorLayout) -> dict[str, TensorLayout]:
+        """What a pass writes, under its own name and those of its views."""
+        out = {layout.name: layout}
+        for view in self.views:
+            if view.of == layout.name:
+                slice_ = layout.slice if view.slice is None else parse(view.slice, laws.axes)
+                out[view.name] = replace(layout, name=view.name, slice=slice_)
+        return out
+
+    def ops(self) -> Iterator[PassOp | ReshapeOp]:
+        """Passes and views in order."""
+        for op in self.passes:
+            yield op
+            last = op.steps[-1]
+            if isinstance(last, ToTrf | ToVrf | Commit):
+                yield from (v for v in self.views if v.of == last.write)
 
     def layouts(self, laws: Laws) -> dict[str, TensorLayout]:
         """The layouts of everything that its passes read at the start."""
@@ -48,7 +68,7 @@ class Fragment:
             result = laws.of_pass(op, {n: t for n, t in known.items() if n in touched(op)})
             if not result.modes or result.writes is None:
                 return None
-            known[result.writes.name] = result.writes
+            known |= self.written(laws, result.writes)
             out.append(result)
         return tuple(out)
 

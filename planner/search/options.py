@@ -12,12 +12,13 @@ from models.kernel import PassOp
 from models.parse import parse
 from planner.program.operations import Einsum, Node, Rows, Value
 from planner.program.tree import Statement
-from planner.search import bounds, rows
+from planner.search import bounds, rows, rows_bounds, rows_passes
 from planner.search.contraction import Tiling, contraction_cycles, tilings
 from planner.search.contraction_passes import Spread, fragment, place_of, results, spreads
 from planner.search.fragment import Fragment, cheapest
 from planner.search.laws import Laws, Place
 from planner.search.moves import Move, moves
+from planner.search.rows import RowLayout
 from planner.search.spec import Contraction, DmPlace, Named, bytes_of
 
 
@@ -80,12 +81,30 @@ class Finder:
     # Rows -----------------------------------------------------------------------------------------------
 
     def _rows(self, node: Rows) -> Iterator[Option]:
-        for layout in rows.layouts(node, self.laws.axes, self.laws.hardware):
-            made = rows.fragment(node, layout, self.laws.hardware)
-            if made is not None and self._stated(node.statement, made[1]):
-                option = self._judged(*made, node.out)
-                if option is not None:
-                    yield option
+        """Every layout that keeps a reduced axis whole, and the best of those that fold it over the ring."""
+        found = list(rows.layouts(node, self.laws.axes, self.laws.hardware))
+        folded = sorted((layout for layout in found if layout.split), key=lambda o: self._row_floor(node, o))
+        kept = 0
+        for layout in (*(layout for layout in found if not layout.split), *folded):
+            if kept >= self.most:
+                break
+            option = self.row_option(node, layout)
+            if option is not None:
+                kept += bool(layout.split)
+                yield option
+
+    def _row_floor(self, node: Rows, layout: RowLayout) -> int:
+        stored = node.out.name in self.outputs
+        return rows_bounds.floor_cycles(
+            node, layout, self.laws.axes, self.laws.hardware, frozenset(self.hbm), stored=stored
+        )
+
+    def row_option(self, node: Rows, layout: RowLayout) -> Option | None:
+        """A layout with its prices; None where it is not legal, or not the one that the file states."""
+        made = rows_passes.fragment(node, layout, self.laws.hardware)
+        if made is None or not self._stated(node.statement, made[1]):
+            return None
+        return self._judged(*made, node.out)
 
     def _judged(self, made: Fragment, gives: DmPlace, out: Value) -> Option | None:
         self.asked += 1
