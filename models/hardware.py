@@ -154,6 +154,7 @@ class DMA(_Group):
     channels: int = Field(ge=1)
     burst_requests: int = Field(ge=1)
     in_flight_requests: int = Field(ge=1)
+    queue_requests: int = Field(ge=1)
     service_tenths: int = Field(ge=1)
     service_chunk_tenths: int = Field(ge=1)
     service_chunk_bytes: int = Field(ge=1)

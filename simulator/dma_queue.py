@@ -95,6 +95,32 @@ def queue_tenths(requests: Pieces, hardware: Hardware) -> int:
     return _run(lists, dma.channels, dma.in_flight_requests, dma.return_tenths)
 
 
+def long_queue_tenths(requests: Pieces, hardware: Hardware) -> int:
+    """The same for any number of requests: beyond so many, the first m of every slice are simulated, and half as many.
+
+    What the second half took is taken for every further m / 2 requests of the fullest slice; m is a power of two, so
+    that is exact when the pattern of channels repeats.
+    """
+    dma = hardware.dma
+    if len(requests.unit) <= dma.queue_requests:
+        return queue_tenths(requests, hardware)
+    place = _place_in_unit(requests.unit)
+    fits = dma.queue_requests // len(np.unique(requests.unit))
+    first = max(2 * dma.burst_requests, 1 << (fits.bit_length() - 1 if fits else 0))
+    half = first // 2
+    start = queue_tenths(requests.where(place < half), hardware)
+    end = queue_tenths(requests.where(place < first), hardware)
+    further = max(0, int(place.max()) + 1 - first)
+    return end + (2 * further * (end - start) + half) // (2 * half)
+
+
+def _place_in_unit(unit: Ints) -> Ints:
+    """The number of each request among those of its unit, which follow one another."""
+    change = np.flatnonzero(np.diff(unit, prepend=-1))
+    sizes = np.diff(np.append(change, len(unit)))
+    return np.arange(len(unit)) - np.repeat(change, sizes)
+
+
 def _run(lists: list[list[tuple[int, int]]], channels: int, in_flight: int, back: int) -> int:
     """Serves (channel, service) requests of every engine; plain comparisons, since this loop is the slow part."""
     free = [0] * channels
@@ -122,9 +148,7 @@ def _run(lists: list[list[tuple[int, int]]], channels: int, in_flight: int, back
 def _in_burst_order(requests: Pieces, hardware: Hardware) -> list[Ints]:
     """Request numbers per engine: the first few of each slice in slice order, then the next few of each."""
     engine = engine_of(requests.unit, hardware)
-    change = np.flatnonzero(np.diff(requests.unit, prepend=-1))
-    sizes = np.diff(np.append(change, len(requests.unit)))
-    within = np.arange(len(requests.unit)) - np.repeat(change, sizes)
+    within = _place_in_unit(requests.unit)
     burst = within // hardware.dma.burst_requests
     order = np.lexsort((within, requests.unit, burst, engine))
     return [order[engine[order] == e] for e in np.unique(engine)]

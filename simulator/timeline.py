@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from models.dtypes import DTYPES
 from models.hardware import Hardware
 from models.plan import Stage
-from simulator.dma_queue import Pieces, cut, cut_from_start, engine_of, queue_tenths, runs
-from simulator.engines.dma import Moved
+from simulator.dma_queue import Pieces, cut, cut_from_start, engine_of, long_queue_tenths, queue_tenths, runs
+from simulator.engines.dma_timeline import Moved
 
 Ints = NDArray[np.int64]
 _TENTHS = 10
@@ -100,11 +100,24 @@ def _nibble_runs(at: NDArray[np.int32]) -> Pieces:
 
 
 def copy_cycles(moved: Moved, bits: int, hardware: Hardware) -> int:
-    """By the book: a start, and 256 bytes a cycle and engine for the reads, as much for the writes."""
-    elements = (moved.at >= 0).sum(axis=1)
-    engine = engine_of(np.arange(len(elements)), hardware)
-    most = int(np.bincount(engine, weights=elements).max()) * bits // 8
-    return hardware.dma.copy_base_cycles + 2 * -(-most // hardware.dma.access_bytes)
+    """By the book, uncalibrated: a start, then 256 bytes a cycle and engine for the reads and for the writes.
+
+    Reads count at the engine of the slice that is read, as often as it is read; writes at that of the slice written.
+    """
+    rows = np.flatnonzero((moved.at >= 0).any(axis=1))
+    written = _blocks_of_fullest(rows, (moved.at[rows] >= 0).sum(axis=1), bits, hardware)
+    if not moved.read_width:
+        return hardware.dma.copy_base_cycles + 2 * written
+    readers, often = np.unique(moved.at[moved.at >= 0].astype(np.int64) // moved.read_width, return_counts=True)
+    return hardware.dma.copy_base_cycles + written + _blocks_of_fullest(readers, often, bits, hardware)
+
+
+def _blocks_of_fullest(units: Ints, elements: Ints, bits: int, hardware: Hardware) -> int:
+    """256-byte blocks, the last one begun, of the engine whose units move most."""
+    if not len(units):
+        return 0
+    most = int(np.bincount(engine_of(units, hardware), weights=elements).max())
+    return -(-most * bits // 8 // hardware.dma.access_bytes)
 
 
 def _load(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str, float]]:
@@ -119,7 +132,7 @@ def _load(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str
     if len(units) == 1:
         tenths = dma.single_slice_base_cycles * _TENTHS + dma.single_slice_request_tenths * len(requests.unit)
         return _rounded(tenths), counts
-    group, queue = _group_cycles(units, hardware), _scaled_queue(requests, hardware)
+    group, queue = _group_cycles(units, hardware), _queue(requests, hardware)
     counts |= {"group_cycles": group, "queue_cycles": queue / _TENTHS}
     return _rounded((dma.load_base_cycles + group) * _TENTHS + queue), counts
 
@@ -129,20 +142,22 @@ def _group_cycles(units: Ints, hardware: Hardware) -> int:
     return hardware.dma.group_cycles if several else 0
 
 
-def _scaled_queue(requests: Pieces, hardware: Hardware) -> int:
-    """Q; beyond one packet per slice, where no byte is shared, one packet of each is simulated and scaled."""
+def _queue(requests: Pieces, hardware: Hardware) -> int:
+    """Q. Beyond one packet per slice, whole blocks of which none is moved twice go as packets laid back to back,
+    simulated for one packet of each slice and scaled; all else at its real addresses.
+    """
     dma = hardware.dma
-    per_unit = np.bincount(requests.unit, weights=requests.length).astype(np.int64)
-    most = int(per_unit.max())
-    if most <= dma.packet_bytes or _shares_bytes(requests):
-        return queue_tenths(requests, hardware)
+    most = int(np.bincount(requests.unit, weights=requests.length).max())
+    whole = bool((requests.length == dma.access_bytes).all())
+    if most <= dma.packet_bytes or not whole or _moves_twice(requests):
+        return long_queue_tenths(requests, hardware)
     units = np.unique(requests.unit)
     packets = Pieces(units, np.arange(len(units)) * dma.packet_bytes, np.full(len(units), dma.packet_bytes))
-    whole = queue_tenths(cut(packets, dma.access_bytes), hardware) * most
-    return (whole + dma.packet_bytes // 2) // dma.packet_bytes
+    end = queue_tenths(cut(packets, dma.access_bytes), hardware) * most
+    return (end + dma.packet_bytes // 2) // dma.packet_bytes
 
 
-def _shares_bytes(requests: Pieces) -> bool:
+def _moves_twice(requests: Pieces) -> bool:
     order = np.argsort(requests.start, kind="stable")
     start, end = requests.start[order], (requests.start + requests.length)[order]
     return bool((start[1:] < np.maximum.accumulate(end)[:-1]).any())
@@ -154,7 +169,7 @@ def _store(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[st
     pieces = cut(cut_from_start(found, dma.access_bytes), dma.access_bytes)
     full = pieces.length == dma.access_bytes
     group = _group_cycles(units, hardware)
-    queue = _scaled_queue(pieces.where(full), hardware) if full.any() else 0
+    queue = _queue(pieces.where(full), hardware) if full.any() else 0
     partial = _partial_tenths(pieces.where(~full), hardware) if not full.all() else 0
     blocks = np.unique(pieces.start[~full] // dma.access_bytes, return_counts=True)[1]
     counts: dict[str, float] = {

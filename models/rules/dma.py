@@ -36,7 +36,11 @@ RULES: tuple[Rule, ...] = (
         for source, id, sentence in (
             (_FILE, "dma_tile_digit", "A tile of a transfer is a digit of one axis of its tensor."),
             (_FILE, "dma_tile_bounds", "A tile ends within its digit."),
-            (_GUESS, "dma_not_decided", "The digits of both sides meet at borders that divide one another."),
+            (
+                _GUESS,
+                "dma_not_decided",
+                "The digits of both sides meet at borders that divide one another, and long walks repeat themselves.",
+            ),
         )
     ),
 )

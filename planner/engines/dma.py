@@ -43,10 +43,9 @@ def law(
     tiles = (tile_in, tile_out) if direction == "store" else (tile_out, tile_in)
     slices = ground.hardware.geometry.slices_per_cluster
     try:
-        walk = access(Ends(here, there, direction == "store", slices, *tiles))
+        return _judged(ground, ends, direction, access(Ends(here, there, direction == "store", slices, *tiles)))
     except Undecided as reason:
         return Outcome((Finding("dma_not_decided", f"this transfer is not decided: {reason}"),))
-    return _judged(ground, ends, direction, walk)
 
 
 def _judged(ground: Ground, ends: tuple[TensorLayout, TensorLayout], direction: str, walk: Access) -> Outcome:
@@ -73,9 +72,9 @@ def _judged(ground: Ground, ends: tuple[TensorLayout, TensorLayout], direction: 
 def _cost(ground: Ground, ends: tuple[TensorLayout, TensorLayout], direction: str, walk: Access) -> Cost:
     bits, runs, hardware = DTYPES[ends[0].dtype].bits, find_runs(walk), ground.hardware
     if direction == "load":
-        return load_cost(runs, bits, walk.shared, hardware)
+        return load_cost(runs, bits, hardware)
     if direction == "store":
-        return store_cost(runs, bits, walk.shared, hardware)
+        return store_cost(runs, bits, hardware)
     return copy_cost(runs, bits, ends[0].memory == "dm", hardware)
 
 

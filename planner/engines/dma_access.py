@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from models.layout import TensorLayout
 from models.mapping import Mapping, axis_names
-from planner.engines.dma_forms import Cuts, Form, Limit, Need, Side, Tiling, Undecided, Var, read_side
+from planner.engines.dma_forms import Cuts, Form, Limit, Need, Side, Tiling, Undecided, Var, reach, read_side
 from planner.engines.dma_limits import Counts, implied, tighten
 
 MAX_ROUNDS = 64
@@ -124,6 +124,7 @@ class _Matcher:
         self.weights: dict[Var, dict[str, int]] = {v: {} for v in here.vars}
         self.gaps: list[tuple[Var, str]] = []
         self.forms: dict[Var, Form] = {}
+        self.fenced: dict[Var, None] = {}  # digits of the other side that end before their axis does
 
     def access(self) -> Access:
         for leaf, form in self.here.leaves.items():
@@ -131,6 +132,7 @@ class _Matcher:
                 self.match(leaf, form, self.there.leaves[leaf])
         counts = {v: v.size for v in (*self.here.vars, *self.there.vars)}
         mapped = [m for m in map(self.mapped, self.there.limits) if m is not None]
+        mapped += [Limit(self.forms[v], v.size) for v in self.fenced if reach(self.forms[v]) >= v.size]
         here_counts, here_left = tighten(counts, self.here.limits)
         there_counts, _ = tighten(counts, self.there.limits)
         counts, self.out.limits = tighten(counts, [*self.here.limits, *self.there.limits, *mapped])
@@ -168,6 +170,8 @@ class _Matcher:
         steps = coef // unit
         self.weights[var][there.level] = self.weights[var].get(there.level, 0) + there.weight * steps
         self.forms.setdefault(there, {})[var] = steps
+        if not unlimited:
+            self.fenced[there] = None
 
     def mapped(self, limit: Limit) -> Limit | None:
         """A limit of the other side in digits of the walked one; one on free digits stays what it is."""
@@ -228,7 +232,7 @@ class _Matcher:
         """The digits in walking order; free digits of a destination are walked outermost."""
         known = {v for form in self.there.leaves.values() for v in form}
         unmatched = {v for leaf, f in self.there.leaves.items() if leaf not in self.here.leaves for v in f}
-        for var in self.there.vars:
+        for var in sorted(self.there.vars, key=lambda v: -v.weight):
             free = var not in known or var in unmatched
             if self.ends.writes_there and free and var.level == "element" and there_counts[var] > 1:
                 self.out.elements.append(Row(var, there_counts[var], 0, var.weight))

@@ -1,60 +1,45 @@
-"""What a transfer takes: loads by the request queue, stores by full pieces and partial writes, copies by the book."""
+"""What a transfer takes: loads by the request queue, stores by full pieces and partial writes, copies by the book.
+
+The law is docs/dma.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import prod
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from models.hardware import DMA, Hardware
 from planner.engines.dma_queue import TENTHS, Ints, issue_order, queue_end_tenths
-from planner.engines.dma_runs import MOST_RUNS, Runs, Table, digits_of, elements_per_unit, table, thinned
-
-MOST_REQUESTS = 16_384
-"""Requests that are simulated; the queue of a larger transfer is scaled (a limit of this planner, not of the chip)."""
+from planner.engines.dma_runs import Part, Runs, Table, elements_per_unit, repeated, table
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Requests as parallel arrays: the unit, its rank among the units, the byte address, the length, the offset
-    in the slice's bytes.
+    """Requests as parallel arrays: the unit, its rank among the units, the place among those of the unit, the byte
+    address, the length.
     """
 
     unit: Ints
     rank: Ints
+    place: Ints
     address: Ints
     length: Ints
-    offset: Ints
 
     def keep(self, mask: np.ndarray) -> Pieces:
-        """The pieces where the mask is true."""
-        return Pieces(*(getattr(self, n)[mask] for n in ("unit", "rank", "address", "length", "offset")))
+        """The pieces where the mask is true, ranked and placed anew."""
+        return _numbered(self.unit[mask], self.address[mask], self.length[mask])
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """Pieces of the first bytes of each slice, and how many bytes of the fullest slice they stand for.
+class Queue:
+    """The end of a queue in tenths of a cycle, how many requests were simulated for it, and in what way."""
 
-    `back_to_back`: the packets of the slices are laid one after the other, whatever the distance of the slices.
-    """
-
-    pieces: Pieces
-    whole_bytes: int
-    taken_bytes: int
-    back_to_back: bool = False
-
-    @property
-    def exact(self) -> bool:
-        """Nothing was left out."""
-        return self.whole_bytes == self.taken_bytes
-
-    def laid(self, dma: DMA) -> Sample:
-        """The same with the packets back to back."""
-        pieces = self.pieces
-        address = pieces.rank * dma.packet_bytes + pieces.offset
-        return replace(self, pieces=replace(pieces, address=address), back_to_back=True)
+    tenths: int
+    simulated: int
+    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +48,13 @@ class Cost:
 
     cycles: int
     settings: dict[str, Any]
+
+
+def _numbered(unit: Ints, address: Ints, length: Ints) -> Pieces:
+    heads = np.flatnonzero(np.diff(unit, prepend=-1))
+    sizes = np.diff(np.append(heads, unit.size))
+    rank = np.repeat(np.arange(heads.size), sizes)
+    return Pieces(unit, rank, np.arange(unit.size) - np.repeat(heads, sizes), address, length)
 
 
 def to_bytes(found: Table, bits: int) -> Table:
@@ -85,75 +77,59 @@ def pieces_of(found: Table, dma: DMA, store: bool) -> Pieces:
     """Requests in DM order per slice; a store cuts from the run's own start first."""
     block = dma.access_bytes
     parts = cut(cut(found, block, from_start=True) if store else found, block, from_start=False)
-    units, rank = np.unique(parts.unit, return_inverse=True)
-    before = np.cumsum(parts.length) - parts.length
-    heads = np.searchsorted(parts.unit, units)
-    offset = before - before[heads][rank] if units.size else before
-    return Pieces(parts.unit, rank.astype(np.int64), parts.start, parts.length, offset)
+    return _numbered(parts.unit, parts.start, parts.length)
 
 
-def clipped(found: Table, budget: int) -> Table:
-    """The first `budget` bytes of every unit."""
-    if not found.unit.size:
-        return found
-    before = np.cumsum(found.length) - found.length
-    units, rank = np.unique(found.unit, return_inverse=True)
-    offset = before - before[np.searchsorted(found.unit, units)][rank]
-    length = np.clip(budget - offset, 0, found.length)
-    live = length > 0
-    return Table(found.unit[live], found.start[live], length[live])
+def queue(pieces: Pieces, part: Part, dma: DMA) -> Queue | None:
+    """The end of the queue over the pieces of a whole walk; None when the part of it holds too few of them."""
+    if not pieces.unit.size:
+        return Queue(0, 0, "no request")
+    fullest = part.scaled(int(np.bincount(pieces.rank, weights=pieces.length).max()))
+    if fullest > dma.packet_bytes and _distinct_blocks(pieces, dma):
+        return _packets(np.unique(pieces.unit), fullest, dma)
+    if part.scaled(pieces.unit.size) > dma.queue_requests:
+        return _carried_on(pieces, part, dma)
+    return Queue(_end(pieces, dma), pieces.unit.size, "queue of all requests") if part.whole else None
 
 
-def sample(runs: Runs, bits: int, dma: DMA, shared: bool, store: bool) -> Sample:
-    """The requests that are simulated: whole slices, one packet of each when larger, never over MOST_REQUESTS.
-
-    Packets are laid back to back when slices hold different bytes in whole blocks. Shorter pieces keep their real
-    addresses: laid together they would all meet at one channel, or be joined to requests that are never made.
-    """
-    units, sizes = elements_per_unit(runs)
-    whole = int(sizes.max(initial=0)) * bits // 8
-    most = max(dma.burst_requests, MOST_REQUESTS // max(1, units.size))
-    packets = whole > dma.packet_bytes and not shared
-    budget = min(whole, most * dma.access_bytes, dma.packet_bytes if packets else whole)
-    first = clipped(to_bytes(table(runs, most), bits), budget)
-    contiguous = first.unit.size == np.unique(first.unit).size
-    if packets and contiguous and not store:
-        first = replace(first, start=np.arange(first.unit.size) * dma.packet_bytes)
-    pieces = pieces_of(first, dma, store)
-    pieces = pieces.keep(_ranks(pieces.rank) < most)
-    taken = int(np.bincount(pieces.rank, weights=pieces.length).max(initial=0)) if pieces.unit.size else 0
-    if store:
-        pieces = pieces.keep(pieces.length == dma.access_bytes)
-    found = Sample(pieces, whole, taken)
-    return found.laid(dma) if packets and (contiguous or _whole_blocks(pieces, dma)) else found
+def _distinct_blocks(pieces: Pieces, dma: DMA) -> bool:
+    if not np.all(pieces.length == dma.access_bytes):
+        return False
+    return bool(np.unique(pieces.address).size == pieces.address.size)
 
 
-def _whole_blocks(pieces: Pieces, dma: DMA) -> bool:
-    return bool(np.all(pieces.length == dma.access_bytes))
+def _packets(units: Ints, fullest: int, dma: DMA) -> Queue:
+    """One packet of each slice, back to back, scaled to the fullest slice."""
+    size = dma.packet_bytes
+    one = pieces_of(Table(units, np.arange(units.size) * size, np.full(units.size, size)), dma, store=False)
+    how = f"queue of one packet of {size} bytes of each slice, back to back, scaled to {fullest} bytes"
+    return Queue(_nearest(_end(one, dma) * fullest, size), one.unit.size, how)
 
 
-def _ranks(groups: Ints) -> Ints:
-    """The place of each entry among the equal, neighbouring entries of a sorted array."""
-    heads = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]]) if groups.size else groups
-    return np.arange(groups.size) - np.repeat(heads, np.diff(np.r_[heads, groups.size]))
+def _carried_on(pieces: Pieces, part: Part, dma: DMA) -> Queue | None:
+    """The first requests of every slice, half as many, and the same rate for all that follow."""
+    counts = np.bincount(pieces.rank)
+    most = max(2 * dma.burst_requests, 2 ** ((dma.queue_requests // counts.size) | 1).bit_length() // 2)
+    if not part.whole and int(counts.min()) < most:
+        return None
+    early, half = pieces.keep(pieces.place < most), pieces.keep(pieces.place < most // 2)
+    end, further = _end(early, dma), max(0, part.scaled(int(counts.max())) - most)
+    how = f"queue of the first {most} requests of each slice, carried on"
+    return Queue(end + _nearest(further * (end - _end(half, dma)), most // 2), early.unit.size, how)
 
 
-def queue_tenths(taken: Sample, dma: DMA) -> int:
-    """The end of the queue over the sampled pieces, scaled to the whole slices."""
-    pieces = taken.pieces
-    order = issue_order(pieces.rank, _ranks(pieces.rank), dma)
-    chosen = pieces.keep(order)
-    engines = chosen.unit // dma.slices_per_engine
-    end = queue_end_tenths(engines, chosen.address, chosen.length, dma)
-    return end if taken.exact else _scaled(end, taken.whole_bytes, taken.taken_bytes)
+def _end(pieces: Pieces, dma: DMA) -> int:
+    order = issue_order(pieces.rank, pieces.place, dma)
+    engines = pieces.unit[order] // dma.slices_per_engine
+    return queue_end_tenths(engines, pieces.address[order], pieces.length[order], dma)
 
 
-def _scaled(value: int, of: int, kept: int) -> int:
-    return (2 * value * of + kept) // (2 * kept)
+def _nearest(value: int, by: int) -> int:
+    return (2 * value + by) // (2 * by)
 
 
 def _cycles(tenths: int) -> int:
-    return (tenths + TENTHS // 2) // TENTHS
+    return _nearest(tenths, TENTHS)
 
 
 def _group_cycles(units: Ints, dma: DMA) -> int:
@@ -171,34 +147,47 @@ def _shape(units: Ints, sizes: Ints, bits: int, hardware: Hardware) -> dict[str,
     }
 
 
-def load_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
+def _requests(runs: Runs, bits: int, dma: DMA, store: bool) -> tuple[Part, Pieces, Queue]:
+    """The requests of a walk, of a part of it where that tells the whole, and their queue (full ones of a store)."""
+    for part in _parts(runs, dma.access_bytes * 8 // bits):
+        pieces = pieces_of(to_bytes(part.found, bits), dma, store)
+        found = queue(pieces.keep(pieces.length == dma.access_bytes) if store else pieces, part, dma)
+        if found is not None:
+            return part, pieces, found
+    raise AssertionError("a whole walk has a queue")
+
+
+def _parts(runs: Runs, block: int) -> Iterator[Part]:
+    first = repeated(runs, block)
+    yield first
+    if not first.whole:
+        yield Part(table(runs))
+
+
+def load_cost(runs: Runs, bits: int, hardware: Hardware) -> Cost:
     """Cycles of a load (cycles page, DMA loads)."""
     dma = hardware.dma
     units, sizes = elements_per_unit(runs)
-    settings = _shape(units, sizes, bits, hardware)
-    taken = sample(runs, bits, dma, shared, store=False)
-    whole = int(np.count_nonzero(taken.pieces.length == dma.access_bytes))
-    requests, full = (_scaled(n, taken.whole_bytes, max(1, taken.taken_bytes)) for n in (taken.pieces.unit.size, whole))
-    settings |= _request_settings(taken, requests) | {"full_blocks": full, "partial_writes": 0}
+    part, pieces, waited = _requests(runs, bits, dma, store=False)
+    requests = part.scaled(pieces.unit.size)
+    full = part.scaled(int(np.count_nonzero(pieces.length == dma.access_bytes)))
+    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited)
+    settings |= {"requests": requests, "full_blocks": full, "partial_writes": 0}
     if units.size == 1:
         tenths = dma.single_slice_base_cycles * TENTHS + dma.single_slice_request_tenths * requests
         settings |= {"queue_cycles": 0.0, "estimate": "one slice: a base and a share per request"}
         return Cost(_cycles(tenths), settings)
-    queue = queue_tenths(taken, dma)
     groups = _group_cycles(units, dma)
-    settings |= {"queue_cycles": queue / TENTHS, "group_cycles": groups, "estimate": _estimate(taken)}
-    return Cost(_cycles((dma.load_base_cycles + groups) * TENTHS + queue), settings)
+    settings["group_cycles"] = groups
+    return Cost(_cycles((dma.load_base_cycles + groups) * TENTHS + waited.tenths), settings)
 
 
-def _request_settings(taken: Sample, requests: int) -> dict[str, Any]:
-    return {"requests": requests, "simulated_requests": int(taken.pieces.unit.size)}
-
-
-def _estimate(taken: Sample) -> str:
-    if taken.exact:
-        return "queue of all requests"
-    how = "packets laid back to back" if taken.back_to_back else "real addresses"
-    return f"queue of the first {taken.taken_bytes} bytes of each slice, {how}, scaled to {taken.whole_bytes}"
+def _queue_settings(waited: Queue) -> dict[str, Any]:
+    return {
+        "simulated_requests": waited.simulated,
+        "queue_cycles": waited.tenths / TENTHS,
+        "estimate": waited.how,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,15 +200,9 @@ class PartialWrites:
     most_per_block: int
 
 
-def partial_writes(runs: Runs, bits: int, dma: DMA) -> PartialWrites:
+def partial_writes(pieces: Pieces, part: Part, dma: DMA) -> PartialWrites:
     """Partial writes of a store: n of them into one block cost n x min(n, cap), weighted (cycles page, R)."""
     block = dma.access_bytes
-    small, of, kept = thinned(runs, block * 8 // bits, MOST_RUNS)
-    small, length_of, length_kept = _shortened(small, bits, block)
-    of, kept = of * length_of, kept * length_kept
-    first = max(1, MOST_RUNS // max(1, small.unit_count))
-    of, kept = of * small.count, kept * min(first, small.count)
-    pieces = pieces_of(to_bytes(table(small, first), bits), dma, store=True)
     partial = pieces.keep(pieces.length < block)
     if not partial.unit.size:
         return PartialWrites(0, 0, 0, 0)
@@ -231,56 +214,41 @@ def partial_writes(runs: Runs, bits: int, dma: DMA) -> PartialWrites:
     engine = partial.unit // dma.slices_per_engine
     pairs = np.unique(engine * blocks.size + where)
     worst = int(np.bincount(pairs // blocks.size, weights=price[pairs % blocks.size]).max())
-    return PartialWrites(
-        _scaled(worst, of, kept), _scaled(int(n.sum()), of, kept), _scaled(blocks.size, of, kept), int(n.max())
-    )
+    return PartialWrites(part.scaled(worst), part.scaled(int(n.sum())), part.scaled(blocks.size), int(n.max()))
 
 
-def _shortened(runs: Runs, bits: int, block: int) -> tuple[Runs, int, int]:
-    """Long runs cut short by whole blocks, for the partial pieces alone; aligned ones keep only their tail."""
-    length = runs.length * bits // 8
-    most = max(2, MOST_RUNS // max(1, runs.unit_count * runs.count)) * block
-    if length <= most or runs.ties:
-        return runs, 1, 1
-    kept = most + length % block
-    aligned = all(r.there * bits // 8 % block == 0 for r in (*runs.outer, *runs.units))
-    return replace(runs, length=kept * 8 // bits), 1 if aligned else length // block, 1 if aligned else most // block
-
-
-def store_cost(runs: Runs, bits: int, shared: bool, hardware: Hardware) -> Cost:
+def store_cost(runs: Runs, bits: int, hardware: Hardware) -> Cost:
     """Cycles of a store (cycles page, DMA stores)."""
     dma = hardware.dma
     units, sizes = elements_per_unit(runs)
-    taken = sample(runs, bits, dma, shared, store=True)
-    queue = queue_tenths(taken, dma)
-    partial = partial_writes(runs, bits, dma)
+    part, pieces, waited = _requests(runs, bits, dma, store=True)
+    partial = partial_writes(pieces, part, dma)
     groups = _group_cycles(units, dma)
     base = dma.store_base_cycles + groups + (dma.partial_base_cycles if partial.writes else 0)
-    settings = _shape(units, sizes, bits, hardware)
-    full_blocks = _scaled(taken.pieces.unit.size, taken.whole_bytes, max(1, taken.taken_bytes))
-    settings |= _request_settings(taken, full_blocks + partial.writes)
+    requests = part.scaled(pieces.unit.size)
+    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited)
     settings |= {
-        "full_blocks": full_blocks,
+        "requests": requests,
+        "full_blocks": requests - partial.writes,
         "partial_writes": partial.writes,
         "partial_blocks": partial.blocks,
         "most_partial_writes_per_block": partial.most_per_block,
         "partial_cycles": partial.tenths / TENTHS,
-        "queue_cycles": queue / TENTHS,
         "group_cycles": groups,
-        "estimate": _estimate(taken),
     }
-    return Cost(_cycles(base * TENTHS + queue + partial.tenths), settings)
+    return Cost(_cycles(base * TENTHS + waited.tenths + partial.tenths), settings)
 
 
 def copy_cost(runs: Runs, bits: int, source_units: bool, hardware: Hardware) -> Cost:
-    """Cycles of a copy by the book, uncalibrated: the reads and then the writes of the engine that moves most.
+    """Cycles of a copy by the book, uncalibrated: the reads and then the writes of the engines that move most.
 
-    A copy between HBM addresses has no slices and runs on one engine, as in the book's example.
+    Reads count at the engine of the slice that is read, writes at that of the slice that is written. A copy between
+    HBM addresses has no slices and runs on one engine, as in the book's example.
     """
     dma = hardware.dma
     units, sizes = elements_per_unit(runs)
-    written = _fullest(units // dma.slices_per_engine, sizes)
-    read = _fullest_reader(runs, int(sizes.sum()), dma) if source_units else written
+    written = _fullest(units, sizes, dma)
+    read = _fullest(*elements_per_unit(runs, other=True), dma) if source_units else written
     reads, writes = (-(-elements * bits // 8 // dma.access_bytes) for elements in (read, written))
     settings = _shape(units, sizes, bits, hardware)
     settings |= {"requests": reads + writes, "full_blocks": writes, "partial_writes": 0, "queue_cycles": 0.0}
@@ -288,16 +256,6 @@ def copy_cost(runs: Runs, bits: int, source_units: bool, hardware: Hardware) -> 
     return Cost(dma.copy_base_cycles + reads + writes, settings)
 
 
-def _fullest(engines: Ints, sizes: Ints) -> int:
-    sums = np.zeros(int(engines.max(initial=0)) + 1, dtype=np.int64)
-    np.add.at(sums, engines, sizes)
-    return int(sums.max())
-
-
-def _fullest_reader(runs: Runs, elements: int, dma: DMA) -> int:
-    """The most elements that one engine reads, its slices taken to hold equal shares."""
-    rows = [*runs.units, *(r for r in runs.outer if r.unit)]
-    shares = prod(r.count for r in rows)
-    at = np.arange(shares, dtype=np.int64)
-    unit = sum((d * r.unit for r, d in digits_of(rows, at).items()), np.zeros_like(at))
-    return -(-_fullest(unit // dma.slices_per_engine, np.ones_like(at)) * elements // shares)
+def _fullest(units: Ints, sizes: Ints, dma: DMA) -> int:
+    """The elements of the engine whose units have most."""
+    return int(np.bincount(units // dma.slices_per_engine, weights=sizes).max(initial=0))

@@ -63,4 +63,4 @@ def whole_block_cycles(size_bytes: int, slices: int, hardware: Hardware) -> int:
     used = min(slices, blocks)
     length = -(-blocks // used) * block
     unit = Row(Var("slice", 1, used), used, 1, length)
-    return store_cost(Runs(length, (), (), (unit,) if used > 1 else (), ()), 8, False, hardware).cycles
+    return store_cost(Runs(length, (), (), (unit,) if used > 1 else (), ()), 8, hardware).cycles

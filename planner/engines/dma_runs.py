@@ -9,11 +9,14 @@ from math import prod
 import numpy as np
 
 from planner.engines.dma_access import Access, Row
-from planner.engines.dma_forms import Limit
+from planner.engines.dma_forms import Limit, Undecided
 from planner.engines.dma_queue import Ints
 
-MOST_RUNS = 2**18
-"""So many runs are looked at at once; a larger transfer is looked at in part and scaled."""
+MOST_RUNS = 2**20
+"""More runs than this are looked at one repetition of the walk's outermost digits at a time, where that is exact."""
+
+MOST_ENUMERATED = 2**24
+"""More runs than this are not looked at one by one: a transfer that needs it is not decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,30 @@ class Table:
     length: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The first `kept` of `of` equal repetitions of a walk; none touches an HBM block that another one touches."""
+
+    found: Table
+    of: int = 1
+    kept: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Nothing was left out."""
+        return self.of == self.kept
+
+    def scaled(self, number: int) -> int:
+        """What the whole walk has of something of which the part has so many."""
+        return number * self.of // self.kept
+
+
 def find_runs(walk: Access, both: bool = False) -> Runs:
     """Grows the run from the innermost digit; with `both` it must be contiguous on the walked side too."""
     length, tails = 1, len(walk.elements)
     open_ties: dict[int, tuple[int, int, int]] = {}
     for row in reversed(walk.elements):
-        walked_on = row.here == length if both else row.here > 0
+        walked_on = not row.unit and (row.here == length if both else row.here > 0)
         if not walked_on or row.there != length or not _tied(row, length, walk.limits, open_ties):
             break
         length *= row.count
@@ -95,25 +116,40 @@ def digits_of(rows: Sequence[Row], index: Ints) -> dict[Row, Ints]:
     return out
 
 
-def table(runs: Runs, first: int | None = None) -> Table:
-    """The first runs of every unit (all without `first`), empty ones left out, neighbours in HBM joined."""
-    count = runs.count if first is None else min(first, runs.count)
+def table(runs: Runs) -> Table:
+    """The runs of every unit, empty ones left out, neighbours in HBM joined."""
+    unit, start, length, _ = _cells(runs)
+    return _joined(unit, start, length)
+
+
+def _cells(runs: Runs) -> tuple[Ints, Ints, Ints, Ints]:
+    """Unit, start, live length and unit of the other side of every run as the digits name them.
+
+    Raises:
+        Undecided: more than MOST_ENUMERATED runs.
+
+    """
+    count = runs.count
+    if count * runs.unit_count > MOST_ENUMERATED:
+        raise Undecided(f"it has {count * runs.unit_count:,} runs of {runs.length} elements that do not repeat")
     units = digits_of(runs.units, np.arange(runs.unit_count, dtype=np.int64))
     outer = digits_of(runs.outer, np.arange(count, dtype=np.int64))
+
+    def spread(weights: dict[Row, int]) -> Ints:
+        per_unit = _sum((d * weights[r] for r, d in units.items()), runs.unit_count)[:, None]
+        return per_unit + _sum((d * weights[r] for r, d in outer.items() if weights[r]), count)
+
+    rows = (*runs.units, *runs.outer)
     unit = _sum((d * r.here for r, d in units.items()), runs.unit_count)[:, None]
-    start = _sum((d * r.there for r, d in units.items()), runs.unit_count)[:, None] + _sum(
-        (d * r.there for r, d in outer.items()), count
-    )
+    start = spread({r: r.there for r in rows})
     length = np.full(start.shape, runs.length, dtype=np.int64)
     for limit in runs.limits:
-        total = _sum((d * limit.form.get(r.var, 0) for r, d in units.items()), runs.unit_count)[:, None] + _sum(
-            (d * limit.form.get(r.var, 0) for r, d in outer.items()), count
-        )
-        left = limit.below - total
+        left = limit.below - spread({r: limit.form.get(r.var, 0) for r in rows})
         tie = next((t for t in runs.ties if t.limit is limit), None)
         live = np.where(left > 0, runs.length, 0) if tie is None else -(-left // tie.coef) * tie.step
         length = np.clip(live, 0, length)
-    return _joined(np.broadcast_to(unit, start.shape).ravel(), start.ravel(), length.ravel())
+    other = spread({r: r.unit for r in rows}) if any(r.unit for r in rows) else np.zeros_like(unit)
+    return tuple(np.broadcast_to(a, start.shape).ravel() for a in (unit, start, length, other))  # type: ignore[return-value]
 
 
 def _sum(parts: Iterable[Ints], size: int) -> Ints:
@@ -134,32 +170,56 @@ def _joined(unit: Ints, start: Ints, length: Ints) -> Table:
     return Table(unit[heads], start[heads], np.add.reduceat(length, heads))
 
 
-def elements_per_unit(runs: Runs) -> tuple[Ints, Ints]:
-    """Index and live elements of every unit that takes part."""
+def elements_per_unit(runs: Runs, other: bool = False) -> tuple[Ints, Ints]:
+    """Index and live elements of every unit that takes part; with `other`, of the other side's units."""
     names = {v for limit in runs.limits for v in limit.form}
-    tied = tuple(r for r in runs.outer if r.var in names)
-    times = runs.count // prod(r.count for r in tied)
-    part = replace(runs, outer=tied)
-    first = max(1, MOST_RUNS // max(1, runs.unit_count))
-    found = table(part, first)
-    units, where = np.unique(found.unit, return_inverse=True)
+    telling = tuple(r for r in runs.outer if r.var in names or (other and r.unit))
+    times = runs.count // prod(r.count for r in telling)
+    unit, _, length, there = _cells(replace(runs, outer=telling))
+    live = length > 0
+    units, where = np.unique((there if other else unit)[live], return_inverse=True)
     sums = np.zeros(units.size, dtype=np.int64)
-    np.add.at(sums, where, found.length)
-    return units, sums * times * part.count // min(first, part.count)
+    np.add.at(sums, where, length[live])
+    return units, sums * times
 
 
-def thinned(runs: Runs, step_elements: int, most: int) -> tuple[Runs, int, int]:
-    """Fewer runs that still fill whole blocks of `step_elements`: outer digits between blocks are shortened.
+def repeated(runs: Runs, block: int) -> Part:
+    """The runs of a walk, or of its first repetitions where it is long and repeats itself exactly.
 
-    Gives the runs and the fraction (of, kept) by which to scale.
+    The outermost digits repeat what the inner ones do when no limit reads them, they move by whole blocks of `block`
+    elements into blocks of their own, and no run goes on over the seam between two repetitions.
     """
-    names = {v for limit in runs.limits for v in limit.form}
-    outer, of, kept = list(runs.outer), 1, 1
-    for i, row in sorted(enumerate(outer), key=lambda item: -item[1].count):
-        total = prod(r.count for r in outer) * runs.unit_count
-        if total <= most or row.var in names or row.there % step_elements:
-            continue
-        count = min(row.count, max(2, row.count * most // total))  # one alone would let its neighbours join
-        outer[i] = replace(row, count=count)
-        of, kept = of * row.count, kept * count
-    return replace(runs, outer=tuple(outer)), of, kept
+    rest = runs.count * runs.unit_count
+    heads = 0
+    while rest > MOST_RUNS and heads < len(runs.outer) and _moves_apart(runs, heads, block):
+        rest //= runs.outer[heads].count
+        heads += 1
+    if not heads or _joins(runs, heads):
+        return Part(table(runs))
+    last = runs.outer[heads - 1]
+    kept = min(last.count, max(1, MOST_RUNS // rest))
+    outer = (replace(last, count=kept), *runs.outer[heads:])
+    return Part(table(replace(runs, outer=outer)), prod(r.count for r in runs.outer[:heads]), kept)
+
+
+def _moves_apart(runs: Runs, index: int, block: int) -> bool:
+    row = runs.outer[index]
+    if row.there == 0 or row.there % block or any(row.var in limit.form for limit in runs.limits):
+        return False
+    others = [r for r in (*runs.outer, *runs.units) if r is not row]
+    low = [r for r in others if r.there % (row.there * row.count)]
+    reach = runs.length + sum((r.count - 1) * r.there for r in low)
+    return -(-reach // block) * block <= row.there
+
+
+def _joins(runs: Runs, heads: int) -> bool:
+    """Whether a run goes on over the end of a repetition of one of the first digits."""
+    once = table(replace(runs, outer=runs.outer[heads:]))
+    if not once.unit.size:
+        return True
+    first = np.flatnonzero(np.diff(once.unit, prepend=-1))
+    last = np.append(first[1:], once.unit.size) - 1
+    gap = once.start[first] - once.start[last] - once.length[last]
+    rows = runs.outer[:heads]
+    steps = [r.there - sum((q.count - 1) * q.there for q in rows[i + 1 :]) for i, r in enumerate(rows)]
+    return any(bool((gap + step == 0).any()) for step in steps)

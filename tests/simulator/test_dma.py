@@ -10,7 +10,7 @@ from models.kernel import Kernel
 from models.presets.load import load_hardware
 from simulator import machine, prepare_bench, simulate
 from simulator.dma_queue import Pieces, channel_of, cut, cut_from_start, queue_tenths, runs
-from simulator.engines.dma import Moved
+from simulator.engines.dma_timeline import Moved
 from simulator.layouts import Catalogue, Layouts, find_units
 from simulator.loading import fill_hbm
 from simulator.timeline import transfer_cycles

@@ -149,17 +149,29 @@ def test_slices_that_read_the_same_bytes_wait_for_one_another():
     assert same.steps > 3 * other.steps
 
 
-@pytest.mark.parametrize(("slice", "cap"), [("A / 65536", 16384), ("256", 16384)])
-def test_large_transfers_are_scaled(slice, cap):
-    size = 2**24 if slice != "256" else 2**16
-    axes = {"A": size, "B": 2}
-    once = transfer("load", axes, "A", ("A % 65536" if slice != "256" else "A", slice))
-    assert once.settings["simulated_requests"] <= cap
-    assert "scaled" in once.settings["estimate"]
-    twice = transfer(
-        "load", axes, "A, B" if slice != "256" else "B, A", ("A % 65536, B" if slice != "256" else "B, A", slice)
+def test_packets_of_large_slices_are_scaled():
+    axes = {"A": 2**24, "B": 2}
+    once = transfer("load", axes, "A", ("A % 65536", "A / 65536"))
+    assert once.settings["simulated_requests"] == 256 * 16
+    twice = transfer("load", axes, "A, B", ("A % 65536, B", "A / 65536"))
+    assert twice.settings["queue_cycles"] == pytest.approx(2 * once.settings["queue_cycles"], abs=0.1)
+
+
+@pytest.mark.parametrize(("slices", "error"), [(64, 0.0005), (256, 0.25)])
+def test_a_long_queue_is_carried_on(slices, error):
+    # all slices read the same 1024 blocks: m of each are simulated, and m / 2; engines that drift apart are faster
+    axes, most = {"A": 2**17}, 2**15 // slices
+    found = transfer("load", axes, "A", ("A", str(slices)))
+    assert found.settings["simulated_requests"] == 2**15
+    first, half = (
+        transfer("load", {"A": 128 * n}, "A", ("A", str(slices))).settings["queue_cycles"] for n in (most, most // 2)
     )
-    assert twice.settings["queue_cycles"] == pytest.approx(2 * once.settings["queue_cycles"], rel=0.01)
+    carried = first + (1024 - most) * (first - half) / (most // 2)
+    assert found.settings["queue_cycles"] == pytest.approx(carried, abs=0.06)
+    roomy = load_hardware(overrides={"dma.queue_requests": 2**18})
+    whole = transfer("load", axes, "A", ("A", str(slices)), hardware=roomy)
+    assert whole.settings["simulated_requests"] == 1024 * slices
+    assert whole.steps * (1 - error) <= found.steps <= whole.steps * (1 + error)
 
 
 def test_partial_writes_of_a_large_store_are_scaled_exactly():

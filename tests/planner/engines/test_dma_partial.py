@@ -9,8 +9,8 @@ import pytest
 
 from models.presets.load import load_hardware
 from planner.engines.dma_access import Ends, access
-from planner.engines.dma_cost import partial_writes
-from planner.engines.dma_runs import find_runs, table
+from planner.engines.dma_cost import partial_writes, pieces_of, to_bytes
+from planner.engines.dma_runs import Part, find_runs, table
 from tests.planner.engines.test_dma_law import place
 
 DMA = load_hardware().dma
@@ -54,5 +54,6 @@ def counted(axes, hbm, dm) -> tuple[float, int, int, int]:
 def test_law_of_partial_writes(name):
     axes, hbm, dm = STORES[name]
     walk = access(Ends(place("dm", axes, *dm), place("hbm", axes, hbm), True, 256))
-    found = partial_writes(find_runs(walk), 16, DMA)
+    part = Part(to_bytes(table(find_runs(walk)), 16))
+    found = partial_writes(pieces_of(part.found, DMA, store=True), part, DMA)
     assert (found.tenths, found.writes, found.blocks, found.most_per_block) == counted(axes, hbm, dm)

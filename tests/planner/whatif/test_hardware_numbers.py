@@ -118,6 +118,7 @@ PROBES: dict[str, tuple[Callable[[Settings, Path], str], int | None]] = {
     "dm.banks": (example("switch_lifting"), None),
     "dm.starvation_accesses": (example("bmatmul_clusters"), 1),
     "dma.packet_bytes": (example("tiled_matmul"), None),
+    "dma.queue_requests": (example("gemm"), 1024),
     "dma.partial_cap_writes": (example("matrix_vector_scattered"), None),
     "dma.partial_tiny_bytes": (example("row_max"), 4),
     "dma.partial_tiny_weight_tenths": (example("matrix_vector_scattered"), None),
