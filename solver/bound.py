@@ -1,7 +1,7 @@
-"""Lower bound of the makespan in plain Python: longest path, and machines with heads and tails.
+"""Lower bound of the makespan without search: longest path, machines with heads and tails, and pairs of machines.
 
 Heads and tails are recursive: before an operation starts, every machine has served all its ancestors. One machine with
-heads and tails is bounded by Jackson's preemptive schedule.
+heads and tails is bounded by Jackson's preemptive schedule; two machines in a row are those of `solver/crossing.py`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from models.graph import DMA, MAIN, SUB, Mode, Operation
+from solver.crossing import Graph, crossing
 from solver.index import Index
 from solver.machines import machines
 
@@ -70,13 +72,17 @@ def bound(index: Index) -> Bound:
     for k, machine in enumerate(units):
         for name in machine:
             on[name].append(k)
-    heads = _heads(index, present, on, frame.first_start_cycles, forward=True)
-    tails = _heads(index, present[::-1], on, 0, forward=False)
+    heads, served = _heads(index, present, on, frame.first_start_cycles, forward=True)
+    tails, _ = _heads(index, present[::-1], on, 0, forward=False)
     best = max((heads[n] + index.min_cycles(n) + tails[n] for n in present), default=frame.first_start_cycles)
     for machine in units if index.order else ():
         best = max(best, preemptive((heads[n], w, tails[n]) for n, w in machine.items() if w))
     for pair in ({MAIN, SUB}, {SUB, DMA}, {MAIN, DMA}):
         best = max(best, _shared([(heads[n], w, tails[n]) for n in present if (w := _work(index.ops[n], pair))]))
+    if served is not None:
+        after = np.array([tails[n] for n in present], dtype=np.int64)
+        graph = Graph(served.heads, served.works, after, served.distance)
+        best = max([best, *(crossing(graph, a, b) for a, b in permutations(served.members, 2))])
     return Bound(heads, tails, best + frame.final_sync_cycles)
 
 
@@ -96,7 +102,9 @@ def _shared(jobs: list[Job]) -> int:
     return min(h for h, _, _ in jobs) + -(-sum(w for _, w, _ in jobs) // 2) + min(t for _, _, t in jobs)
 
 
-def _heads(index: Index, order: list[str], on: Mapping[str, list[int]], first: int, *, forward: bool) -> dict[str, int]:
+def _heads(
+    index: Index, order: list[str], on: Mapping[str, list[int]], first: int, *, forward: bool
+) -> tuple[dict[str, int], _Served | None]:
     edges = index.before if forward else index.after
     number = {name: k for k, name in enumerate(order)}
     works = np.array([index.min_cycles(n) for n in order], dtype=np.int64)
@@ -112,7 +120,7 @@ def _heads(index: Index, order: list[str], on: Mapping[str, list[int]], first: i
         if served is not None and near:
             heads[me] = max(int(heads[me]), served.at(me, near))
         heads[me] = max(int(heads[me]), first)
-    return {name: int(heads[me]) for name, me in number.items()}
+    return {name: int(heads[me]) for name, me in number.items()}, served
 
 
 class _Served:

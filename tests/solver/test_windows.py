@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from dataclasses import replace
 
@@ -22,6 +23,15 @@ from tests.solver.brute_force import optimum
 from tests.solver.problems import RNGD, data, dma, mode, op, problem, random_problem, tiled_matmul
 
 QUICK = Options(time_limit_seconds=1)
+
+
+def loads_and_passes(rng):
+    """Loads, passes that need some of them, and a chain through some of the passes."""
+    loads = [dma(f"l{k}", rng.randint(1, 20)) for k in range(3)]
+    passes = [op(f"p{k}", mode(rng.randint(1, 20), "main")) for k in range(4)]
+    edges = [f"l{rng.randrange(3)}>p{k}" for k in range(4)]
+    edges += [f"p{k}>p{k + 1}" for k in range(3) if rng.random() < 0.5]
+    return problem([*loads, *passes], data(*edges))
 
 
 def first_plan(index):
@@ -157,3 +167,17 @@ def test_bound_counts_what_ancestors_of_ancestors_take():
     assert bound(Index(p)).makespan == 1003 + 20 + 5 + 20 + 600
     lagged = replace(p, edges=(*p.edges[:2], Edge("p", "c", "data", "", 7), Edge("p", "d", "data", "", 7)))
     assert bound(Index(lagged)).makespan == 1003 + 20 + 5 + 7 + 20 + 600
+
+
+def test_bound_counts_what_is_on_either_side_of_an_operation():
+    # Load a, then p and r; load b, then q. Before p, b takes 10 more of DMA; behind it, q takes 8 more of Main.
+    ops = [dma("a", 20), op("p", mode(5, "main")), op("r", mode(30, "main")), dma("b", 10), op("q", mode(8, "main"))]
+    p = problem(ops, data("a>p", "p>r", "b>q"))
+    assert bound(Index(p)).makespan == optimum(p) == 1003 + 20 + 5 + 30 + 8 + 600
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_bound_of_loads_and_passes_never_exceeds_the_optimum(seed):
+    p = loads_and_passes(random.Random(seed))
+    index = Index(p)
+    assert bound(index).makespan <= optimum(p)
