@@ -16,6 +16,8 @@ def lifted_time(stream: Stream, out_slice: Mapping, out_time: Mapping | None) ->
     None where it cannot: a slice whose digit changes must hold copies now, and the digit must stand in Time, so that
     every destination already holds the region it reads. A stated `out_time` may have its digits in any order.
     """
+    if out_slice.size != stream.slice.size:
+        return None
     held, out = lowered_input(stream), lowered_output(stream, out_slice, stream.time)
     changed = [(h, b) for h, b in zip(held.slice, out.slice, strict=True) if h != b]
     if not changed or any(not _liftable(h, b, held.time) for h, b in changed):

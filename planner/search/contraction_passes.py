@@ -174,7 +174,7 @@ class _Builder:
         return PassOp(
             name=f"contract_{self.spec.name}",
             read=source,
-            steps=(*steps, *self._folded(), *self._cast(), *self._transposed(left), self._commit()),
+            steps=(*steps, *self._folded(left), *self._cast(), *self._transposed(left), self._commit()),
         )
 
     def _times(self, spread: Spread) -> tuple[Parts, Parts, Parts]:
@@ -207,11 +207,15 @@ class _Builder:
         empty = fill(self.hardware.geometry.slices_per_cluster // size_of(self.tiling.working))
         return (*placed(self.tiling, groups, empty), *fill(size_of(self.tiling.folded)))
 
-    def _folded(self) -> list[Step]:
-        if not self.tiling.folded:
+    def _folded(self, left: Parts) -> list[Step]:
+        tiling = self.tiling
+        if not tiling.folded:
             return []
-        ring = VectorOp(name="inter_slice_reduce", op="Add", slice=written(self.after))
-        return [Vector(ops=(ring,))]
+        behind = tiling.columns
+        if self.mode == "sequential":
+            behind = (*tiling.lane, *without(tiling.columns, self._live()))
+        time = written((*left, *behind))
+        return [Vector(ops=(VectorOp(name="inter_slice_reduce", op="Add", slice=written(self.after), time=time),))]
 
     def _cast(self) -> list[Step]:
         same = accumulator_of(self.tiling.stream.dtype) == self.spec.out.dtype

@@ -140,18 +140,21 @@ class _Builder:
     def _folds(self, one: RowPass) -> bool:
         return one.reduced is not None and one.reduced == self.folded
 
-    def _ring(self, one: RowPass) -> VectorOp:
+    def _ring(self, one: RowPass, time: Parts) -> VectorOp:
         """The fold over the ring: the sum comes to the first slice of each group, or to all that go on with it."""
         ratio = size_of(self.layout.split)
         left = [*([written(self.layout.outside)] if self.layout.outside else [])]
         left.append(f"1 # {ratio}" if self._ends_folded else str(ratio))
-        return VectorOp(name="inter_slice_reduce", op=one.reduction, slice=", ".join(left))
+        return VectorOp(name="inter_slice_reduce", op=one.reduction, slice=", ".join(left), time=written(time))
 
-    def _named(self, one: RowPass, name: str) -> str:
+    def _named(self, one: RowPass, name: str, element: str) -> str:
         """The name under which a pass writes: a fold that all slices go on with is seen as split like the rest."""
         if not self._folds(one) or self._ends_folded:
             return name
-        self.views.append(ReshapeOp(name=name, of=f"{name}_ring", slice=written(self.layout.slice)))
+        cluster, slice_ = written(self.layout.cluster), written(self.layout.slice)
+        self.views.append(
+            ReshapeOp(name=name, of=f"{name}_ring", chip="1", cluster=cluster, slice=slice_, element=element)
+        )
         return f"{name}_ring"
 
     def run(self) -> Iterator[PassOp]:
@@ -222,11 +225,11 @@ class _Builder:
         time, packet, narrow = self._stream(one)
         steps: list[Step] = [Fetch(time=written(time), packet=written(packet)), *self._widened(one.source), Collect()]
         left, ends, ops = time, narrow, [VectorOp(name="narrow_trim", value=narrow), *map(self._op, one.before)]
-        ring = [self._ring(one)] if self._folds(one) else []
+        ring = self._folds(one)
         if any(s.operand is None and not s.unary for s in one.before):
             ops = [o for v in ops for o in ((VectorOp(name="stash"), v) if v.operand == "stash" else (v,))]
         if ring and self.layout.early:
-            ops, ring = [*ring, *ops], []
+            ops = [self._ring(one, time), *ops]
         if one.reduced is not None:
             left = tuple(p for p in time if p.axis != one.reduced)
             ends = f"1 # {self.hardware.vector.ways_narrow}" if self._inside(one) else narrow
@@ -237,7 +240,10 @@ class _Builder:
         wide = f"{ends} # {self.hardware.vector.ways_wide}" if not ends.startswith("1 #") else "1 # 8"
         divisions = [self._op(s) for s in one.behind if s.key == "fp_div"]
         clips = [self._op(s) for s in one.behind if s.key != "fp_div"]
-        steps.append(Vector(ops=(*ops, *divisions, VectorOp(name="widen_pad", value=wide), *clips, *ring)))
+        ops += [*divisions, VectorOp(name="widen_pad", value=wide), *clips]
+        if ring and not self.layout.early:
+            ops.append(self._ring(one, left))
+        steps.append(Vector(ops=tuple(ops)))
         steps += self._stored(one, left, wide) if to_dm else [self._registered(one, left, wide)]
         return PassOp(name=f"rows_{one.out.name}", read=self.dm(one.source.name), steps=tuple(steps))
 
@@ -264,7 +270,7 @@ class _Builder:
 
     def _registered(self, one: RowPass, left: Parts, wide: str) -> Step:
         element = ", ".join([*([written(left)] if left else []), wide])
-        return ToVrf(write=self._named(one, self.vrf(one.out.name)), element=element)
+        return ToVrf(write=self._named(one, self.vrf(one.out.name), element), element=element)
 
     def _stored(self, one: RowPass, left: Parts, wide: str) -> list[Step]:
         del wide
@@ -280,6 +286,6 @@ class _Builder:
             steps.append(Transpose(time=written(without(held, minor[1])), packet=padded_text(minor[1], flit)))
         elif self.layout.packed and out == self.node.out:
             raise _NoLayoutError
-        write = self._named(one, self.dm(out.name))
-        steps.append(Commit(write=write, element=self.place_of(out).place().element))
+        element = self.place_of(out).place().element
+        steps.append(Commit(write=self._named(one, self.dm(out.name), element), element=element))
         return steps
