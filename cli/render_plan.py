@@ -13,7 +13,12 @@ from models.plan import Alternative, MemoryEntry, Plan, PlannedOp, Values, Verif
 MOST_ROWS = 60
 """A table shows so many operations or memory entries; the plan file has all."""
 _IN_CHOICES = frozenset({"choice", "illegal"})
-_STOPPED = {"proof": "proved", "time_limit": "stopped by the time limit", "interrupt": "stopped by an interrupt"}
+_STOPPED = {
+    "proof": "proved",
+    "time_limit": "stopped by the time limit",
+    "local_optimum": "stopped where no part of the plan got shorter",
+    "interrupt": "stopped by an interrupt",
+}
 
 
 def summary(plan: Plan) -> str:

@@ -12,7 +12,8 @@ from models.kernel import Kernel
 SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]
-StoppedBy = Literal["proof", "time_limit", "interrupt"]
+StoppedBy = Literal["proof", "time_limit", "local_optimum", "interrupt"]
+"""Why a search ended; `local_optimum`: no part of a large plan could be improved any more, nothing is proved."""
 
 
 class PlanRecord(BaseModel):

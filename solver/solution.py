@@ -60,9 +60,10 @@ class Solution:
     """A schedule with its decisions, or the reason why there is none.
 
     `status` says what is known of the problem, `stopped_by` why the search ended: a plan found before the limit is
-    `feasible` and `time_limit`. `makespan` is None without a plan, `lower_bound` always holds. `starts` and `modes`
-    lack optional operations that are absent. `regions` (region, first row) and `addresses` (bytes) are those of
-    places: a buffer that relabels another one lies where that one lies. `infeasible`: rules that forbid any.
+    `feasible` and `time_limit`, one that no window improves any more `feasible` and `local_optimum`. `makespan` is None
+    without a plan, `lower_bound` always holds. `starts` and `modes` lack optional operations that are absent. `regions`
+    (region, first row) and `addresses` (bytes) are those of places: a buffer that relabels another one lies where that
+    one lies. `infeasible`: rules that forbid any.
     """
 
     status: Status

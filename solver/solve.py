@@ -114,10 +114,11 @@ class _Search:
         found = improved(self.index, first, known.makespan, self.options, tell, self.stop, share=share)
         proven = found.plan.makespan == known.makespan
         interrupted = self.stop is not None and self.stop.is_set()
+        reason: StoppedBy = "local_optimum" if found.settled else "time_limit"
         return replace(
             found.plan,
             status="optimal" if proven else "feasible",
-            stopped_by="proof" if proven else "interrupt" if interrupted else "time_limit",
+            stopped_by="proof" if proven else "interrupt" if interrupted else reason,
             lower_bound=known.makespan,
             stats=replace(_stats(), deterministic_time=round(found.deterministic_time, 6)),
         )

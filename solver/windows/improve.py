@@ -27,10 +27,11 @@ REPORT_EVERY = 500
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """The best plan that has places, and the deterministic time it took."""
+    """The best plan that has places, the deterministic time it took, and whether no window wins anything any more."""
 
     plan: Solution
     deterministic_time: float
+    settled: bool = False
 
 
 def improved(
@@ -78,7 +79,7 @@ def improved(
     start = _by_layers(sweeper, start)
     report(start)
     keep(sweeper.run(start))
-    return Improved(best, sweeper.spent)
+    return Improved(best, sweeper.spent, sweeper.settled)
 
 
 def _by_layers(sweeper: Sweeper, start: Timing) -> Timing:

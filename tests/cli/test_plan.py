@@ -88,6 +88,7 @@ SLOW = Verification(cycles=Cycles(planned=4000, simulated=4010, ok=False))
     [
         ({"status": "optimal"}, 0),
         ({"status": "feasible", "stopped_by": "time_limit", "lower_bound_cycles": 3900, "gap": 0.025}, 0),
+        ({"status": "feasible", "stopped_by": "local_optimum", "lower_bound_cycles": 3900, "gap": 0.025}, 0),
         ({"status": "infeasible", "makespan_cycles": None, "ops": ()}, 1),
         ({"status": "unknown", "stopped_by": "time_limit", "makespan_cycles": None, "ops": ()}, 3),
         ({"verification": WRONG}, 1),
