@@ -11,7 +11,7 @@ from math import gcd
 
 from models.digits import Digit, Factor, Factors, Free, Padded, axes_in, merge, over, peel, walk_digits
 from models.mapping import Axis, Broadcast, Mapping, Pad, Padding, Pair, Resize, height, nodes, terms
-from models.tidy import chain
+from models.tidy import as_digit, chain
 
 Rewrite = Callable[[Digit], Factors]
 
@@ -28,6 +28,8 @@ def lower(lists: Sequence[Factors], past: bool = False) -> list[Factors]:
         if change is not None:
             state = [_merge_all(_apply(factors, *change)) for factors in state]
             continue
+        if past:
+            return state  # a sequencer runs past the padding of a digit, whose steps stay together
         # padding is peeled last: a pair cut at the padding's border might not split at its own any more
         peeled = [_merge_all(_peel_all(factors)) for factors in state]
         if peeled == state:
@@ -137,8 +139,9 @@ def _rewrite(base: Mapping, digits: list[Digit], scene: _Scene) -> Rewrite | Non
     if isinstance(base, Pad):
         return _past_pad(base) if scene.past else _rewrite_pad(base, digits, scene)
     if isinstance(base, Resize):
-        fits = reach(digits) < base.n or scene.past
-        return (lambda d: over(base.inner, d.stride, d.size)) if fits else None
+        if scene.past:
+            return lambda d: _past(base.inner, base.n, d)
+        return (lambda d: over(base.inner, d.stride, d.size)) if reach(digits) < base.n else None
     if isinstance(base, Pair):
         return _rewrite_pair(base, digits, scene)
     return None
@@ -148,7 +151,21 @@ def _past_pad(base: Pad) -> Rewrite:
     if isinstance(base.inner, Broadcast):
         # nothing is read, so what lies past the data must not look like a re-read of it
         return lambda d: _padded((), d.size, base.kind) if base.inner.size == 1 else (Free(d.size),)
-    return lambda d: over(base.inner, d.stride, d.size)
+    return lambda d: _past(base.inner, base.inner.size, d, base.kind)
+
+
+def _past(e: Mapping, live: int, d: Digit, kind: Padding = Padding.TOP) -> Factors:
+    """A digit of what encloses `e`, which has `live` positions, where padding is run past.
+
+    Past the end of an axis there is nothing; past that of a digit (`I % 2 # 4`) there would be more of the axis,
+    which does not stand there.
+    """
+    base, own, size = as_digit(e)
+    steps = -(-live // d.stride)
+    goes_on = isinstance(base, Pair) or own * size < base.size or live < e.size
+    if d.size <= steps or not goes_on:
+        return over(e, d.stride, d.size)
+    return _padded(over(e, d.stride, steps), d.size, kind)
 
 
 def _rewrite_pad(base: Pad, digits: list[Digit], scene: _Scene) -> Rewrite | None:
@@ -219,15 +236,15 @@ def _rewrite_pair(base: Pair, digits: list[Digit], scene: _Scene) -> Rewrite | N
     for i in range(1, len(parts)):
         right = chain(list(parts[i:]))
         if _halves(digits, right.size) is not None:
-            return _pair_parts(chain(list(parts[:i])), right)
+            return _pair_parts(chain(list(parts[:i])), right, scene.past)
     return None
 
 
-def _pair_parts(left: Mapping, right: Mapping) -> Rewrite:
+def _pair_parts(left: Mapping, right: Mapping, past: bool) -> Rewrite:
     border = right.size
-    return lambda d: _part(
-        d,
-        border,
-        lambda high: over(left, high.stride // border, high.size),
-        lambda low: over(right, low.stride, low.size),
-    )
+
+    def high(d: Digit) -> Factors:
+        own = Digit(d.base, d.stride // border, d.size)
+        return _past(left, left.size, own) if past else over(left, own.stride, own.size)
+
+    return lambda d: _part(d, border, high, lambda low: over(right, low.stride, low.size))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from models.digits import Digit, Factors, Padded, axes_in, open_factors
 from models.lowering import lower
@@ -47,11 +48,13 @@ def _carries(held: Digit, total: int) -> bool:
     return total >= held.size and held.stride * held.size < held.base.size
 
 
-def _held(factors: Factors) -> list[_Held]:
-    out, step = [], 1
+def _held(factors: Factors, step: int = 1) -> list[_Held]:
+    out: list[_Held] = []
     for factor in reversed(factors):
         if isinstance(factor, Digit):
             out.append(_Held(factor, step))
+        elif isinstance(factor, Padded):
+            out += _held(factor.inner, step)
         step *= factor.size
     return out
 
@@ -64,12 +67,26 @@ def _walk(factors: Factors, held: list[_Held], axes: frozenset[str], used: Used)
             if entries is None:
                 return None
         elif isinstance(factor, Padded):
-            size, stride = out[0] if out else (1, 1)
-            entries = [(factor.size, size * stride)]
+            entries = _run_on(factor.size, _walk(factor.inner, held, axes, used), out)
+            if entries is None:
+                return None
         else:
             entries = [(factor.size, 0)]
         out = _merged([*entries, *out])
     return out
+
+
+def _run_on(size: int, inside: list[Entry] | None, below: list[Entry]) -> list[Entry] | None:
+    """The entries of padded factors: their outermost step goes on past the data; without any, what is below does."""
+    if inside is None:
+        return None
+    if not inside:
+        steps, stride = below[0] if below else (1, 1)
+        return [(size, steps * stride)]
+    rest = prod(steps for steps, _ in inside[1:])
+    if size % rest:
+        return None
+    return [(size // rest, inside[0][1]), *inside[1:]]
 
 
 def _merged(entries: list[Entry]) -> list[Entry]:

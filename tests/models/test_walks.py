@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from models.cells import LIVE, cells
 from models.factors import contiguous_walk
-from models.mapping import Broadcast, Mapping, Modulo, Stride, axis_names, pair, terms
+from models.mapping import Broadcast, Mapping, Modulo, Pad, Stride, axis_names, pair, terms
 from models.parse import parse
 from tests import strategies
 from tests.strategies import divisors
@@ -72,9 +72,29 @@ def test_digits_of_the_source_in_any_order_can_be_walked(source: Mapping, random
     check(pair(*parts), source, entries)
 
 
+@settings(max_examples=300)
+@given(strategies.layouts(), st.randoms(), st.data())
+def test_digits_that_are_padded_on_their_own_can_be_walked(source: Mapping, random: Random, data: st.DataObject):
+    digits: list[Mapping] = []
+    for term in terms(source):
+        n = data.draw(st.sampled_from(divisors(term.size)))
+        digits += [Stride(term, n), Modulo(term, n)]
+    held = [d if data.draw(st.booleans()) else Pad(d, d.size + data.draw(st.integers(1, 4))) for d in digits]
+    read = [d if data.draw(st.booleans()) else Pad(d, d.size + data.draw(st.integers(1, 4))) for d in digits]
+    random.shuffle(read)
+    entries = contiguous_walk([pair(*read)], pair(*held))
+    assert entries is not None, f"{pair(*read)} of {pair(*held)}"
+    check(pair(*read), pair(*held), entries)
+
+
 @pytest.mark.parametrize(
     ("target", "source", "entries"),
     [
+        (["A / 2", "A % 2 # 4"], "A / 2, A % 2 # 4", [(64, 1)]),
+        (["A / 2", "A % 2 # 8"], "A / 2, A % 2 # 4", [(16, 4), (8, 1)]),
+        (["A"], "A / 2, A % 2 # 4", [(16, 4), (2, 1)]),
+        (["A / 8 % 2", "A / 16", "A % 8"], "A / 8 % 2 # 3, A / 16, A % 8 # 12", [(4, 12), (8, 1)]),
+        (["X % 2", "X / 2 # 5"], "[X / 2, B] # 30, X % 2 # 3", [(2, 1), (5, 36)]),
         (["A", "B"], "A, B", [(384, 1)]),
         (["B", "A"], "A, B", [(12, 1), (32, 12)]),
         (["A / 8", "A % 8"], "A", [(32, 1)]),
