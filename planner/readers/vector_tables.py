@@ -20,6 +20,7 @@ from planner.readers.scalars import (
     whole,
 )
 from planner.readers.table import Row, Table, list_of, one_key, read_fields, read_table
+from planner.readers.vendor_spellings import ALUS, PRODUCTS, modes, spelled
 
 MAX_INT_WIDTH = 31
 MAX_VECTOR_OPS = 1_000
@@ -60,11 +61,27 @@ def op_name(names: tuple[str, ...], stage: str = "") -> Kind:
         found = known.get(node.text.lower())
         return found if found is not None else ctx.unknown("unknown_op_name", node, "the op", node.text, names)
 
-    return Kind(convert, {"type": "string", "examples": list(names)})
+    products = PRODUCTS if "MulF" in names else {}
+    known |= {own.lower(): own for own in products.values()}
+    return spelled(Kind(convert, {"type": "string", "examples": list(names)}), products)
 
 
 def _alu(*names: str) -> Row:
-    return Row(choice("auto", *names))
+    held = {vendor: own for vendor, own in ALUS.items() if own in names}
+    return Row(spelled(choice("auto", *names), held))
+
+
+def _take_apart(ctx: Context, node: Node, values: dict[str, Any]) -> bool:
+    """`MulF(FpMul0)` is the operation and its ALU."""
+    op, paren, alu = str(values.get("op")).partition("(")
+    if not paren:
+        return True
+    stated = values.get("alu", "auto")
+    values |= {"op": op, "alu": alu.removesuffix(")")}
+    if stated in ("auto", values["alu"]):
+        return True
+    ctx.fault("conflicting_fields", node, f"`{op}` names its ALU twice", f"{values['alu']}, {stated}", "one of them")
+    return False
 
 
 def _scalar_operand(ctx: Context, node: Node, path: SourcePath) -> Converted:
@@ -139,6 +156,8 @@ def _operand(ctx: Context, node: Node, path: SourcePath) -> Converted:
 
 
 def _split_guards(ctx: Context, node: Node, values: dict[str, Any]) -> bool:
+    if not _take_apart(ctx, node, values):
+        return False
     if isinstance(values.get("operand"), tuple):
         values["guards"] = values.pop("operand")
     given = [n for n in ("operand", "guards", "operands") if n in values]
@@ -168,7 +187,7 @@ def _comparison(ctx: Context, node: Node, path: SourcePath) -> Converted:
 _OPERAND = Row(Kind(_operand, {"anyOf": [_OPERAND_SCHEMA, {"type": "array", "items": GUARD_SCHEMA}]}))
 _OPERANDS = list_of(_optional_operand, "operands", 1, 4, {"type": ["number", "string", "null"]})
 _COMPARISONS = list_of(_comparison, "comparisons", 1, 4, {"type": ["object", "string"]})
-_MODE = Row(choice(*_BINARY_MODES))
+_MODE = Row(spelled(choice(*_BINARY_MODES), modes(_BINARY_MODES)))
 _TIME_PACKET = {"time": Row(MAPPING, required=True), "packet": Row(MAPPING, required=True)}
 
 
@@ -186,7 +205,7 @@ def _binary(name: str, names: tuple[str, ...], alus: tuple[str, ...], stage: str
 def _zip(name: str, names: tuple[str, ...], alus: tuple[str, ...], stage: str = "") -> Table:
     kind = op_name(names, stage)
     rows = {"op": Row(kind, required=True), "mode": _MODE, "alu": _alu(*alus)}
-    return Table(rows, partial(VectorOp, name=name), scalar=("op", kind))
+    return Table(rows, partial(VectorOp, name=name), scalar=("op", kind), check=_take_apart)
 
 
 def _one(name: str, kind: Kind) -> Table:
@@ -201,7 +220,9 @@ _UNARY_NAME = op_name(_UNARY)
 _WIDTH = whole(0, MAX_INT_WIDTH)
 
 VECTOR_TABLES: dict[str, Table] = {
-    "tag": _of("tag", {}, scalar=("value", choice("zero")), items=("comparisons", _COMPARISONS), fields=False),
+    "tag": _of(
+        "tag", {}, scalar=("value", spelled(choice("zero"), {})), items=("comparisons", _COMPARISONS), fields=False
+    ),
     "logic": _binary("logic", _LOGIC, _LOGIC_ALUS),
     "fxp": _binary("fxp", _FXP, _FXP_ALUS, "fxp"),
     "fxp_to_fp": _one("fxp_to_fp", _WIDTH),
@@ -218,7 +239,7 @@ VECTOR_TABLES: dict[str, Table] = {
         {
             "op": Row(op_name(("FmaF",), "fp"), required=True),
             "operands": Row(_OPERANDS, required=True),
-            "mode": Row(choice(*_TERNARY_MODES)),
+            "mode": Row(spelled(choice(*_TERNARY_MODES), modes(_TERNARY_MODES))),
             "alu": _alu(*_FP_ALUS),
         },
     ),
