@@ -7,6 +7,7 @@ need not exist at once; the tree multiplies and adds one lane at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,18 @@ from simulator.memories import Walk, walk_offsets
 from simulator.streams import Flow
 from simulator.values import Bits, decode
 
+_ODD = 0x5A5A5A5B
+"""Stands where nothing was computed, in integers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Factors of the products: `stream` [units, Time, Packet], `weights` [units, Lane, Time, Packet] (a view)."""
+    """Factors of the products: `stream` [units, Time, Packet], bit patterns of `dtype`, and `weights` [units, Lane,
+    Time, Packet] (a view).
+    """
 
     stream: NDArray[Any]
+    dtype: str
     stream_poison: Bits | None
     weights: NDArray[Any]
     weights_poison: Bits | None
@@ -63,11 +70,13 @@ def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
     def paired(part: NDArray[Any]) -> NDArray[Any]:
         return _paired(part, flow, pack, repeats)
 
-    stream = paired(flow.raw)
-    poison = None if flow.poison is None else paired(flow.poison)
+    # a Time of one step is not copied by the pairing, and still meets every step of the TRF's own axes
+    whole = (flow.raw.shape[0], time, packet)
+    stream = np.broadcast_to(paired(flow.raw), whole)
+    poison = None if flow.poison is None else np.broadcast_to(paired(flow.poison), whole)
     weights, weights_poison = _walked(run, stage, entry, stream.shape[0])
     cells = _joined(run, stage, entry, flow.cells.moved(paired))
-    return Products(decode(stream, flow.dtype), poison, weights, weights_poison, cells, time)
+    return Products(stream, flow.dtype, poison, weights, weights_poison, cells, time)
 
 
 def _repeats(run: Run, flow: Flow, pack: int, time: int, packet: int) -> int:
@@ -143,17 +152,57 @@ def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
         raise ValueError(f"contract_packet: {packet} elements give no {columns} columns of {group}")
     shape = (units, time, packet // group, group)
     _check_dropped(run, products, columns * group)
-    stream = products.stream.reshape(shape)
-    values = np.empty((units, lanes, time, columns), dtype=stream.dtype)
-    for lane in range(lanes):
-        weights = np.ascontiguousarray(products.weights[:, lane]).reshape(shape)
-        np.einsum("utcg,utcg->utc", stream[:, :, :columns], weights[:, :, :columns], out=values[:, lane])
+    needed = _needed(run, products)
+    if needed is None:
+        stream = decode(products.stream, products.dtype).reshape(shape)
+        values = np.empty((units, lanes, time, columns), dtype=stream.dtype)
+        for lane in range(lanes):
+            weights = np.ascontiguousarray(products.weights[:, lane]).reshape(shape)
+            np.einsum("utcg,utcg->utc", stream[:, :, :columns], weights[:, :, :columns], out=values[:, lane])
+    else:
+        values = _sampled_sums(products, needed, group, columns)
     poison = _packet_poison(products, shape, columns)
 
     def first(part: NDArray[Any]) -> NDArray[Any]:
         return part if part.shape[3] == 1 else part[..., ::group][..., :columns]
 
     return Sums(values, poison, products.cells.moved(first), time)
+
+
+def _needed(run: Run, products: Products) -> tuple[Ints, Ints] | None:
+    """Units and time steps with products of the sample; None for all."""
+    sample = run.bench.sample
+    wanted = {} if sample is None else sample.of_planned(run.bench.plan, run.op)
+    units, time, _ = products.stream.shape
+    hit = np.ones((1, 1), dtype=np.bool_)
+    for axis in wanted.keys() & products.cells.index.keys():
+        inside = np.zeros(run.layouts.axes[axis], dtype=np.bool_)
+        inside[wanted[axis]] = True
+        at = np.clip(products.cells.total(axis), 0, len(inside) - 1)
+        hit = hit & inside[at].any(axis=(1, 3))
+    return None if hit.all() else tuple(np.nonzero(np.broadcast_to(hit, (units, time))))  # type: ignore[return-value]
+
+
+def _sampled_sums(products: Products, needed: tuple[Ints, Ints], group: int, columns: int) -> NDArray[Any]:
+    """Sums of a sample; all others are left as what no sum may be made of: not a number, or an odd one."""
+    units, time, packet = products.stream.shape
+    lanes, shape = products.weights.shape[1], (len(needed[0]), packet // group, group)
+    stream = decode(products.stream[needed], products.dtype).reshape(shape)
+    filler = np.nan if DTYPES[products.dtype].is_float else _ODD
+    values = np.full((units, lanes, time, columns), filler, dtype=stream.dtype)
+    steps = np.unravel_index(needed[1], _time_sizes(products.weights.shape[2:], time))
+    for lane in range(lanes):
+        weights = products.weights[:, lane][needed[0], *steps].reshape(shape)
+        values[needed[0], lane, needed[1]] = np.einsum("ncg,ncg->nc", stream[:, :columns], weights[:, :columns])
+    return values
+
+
+def _time_sizes(sizes: tuple[int, ...], time: int) -> tuple[int, ...]:
+    """The leading sizes of a walk that make up its time steps."""
+    for count in range(1, len(sizes) + 1):
+        if prod(sizes[:count]) == time:
+            return sizes[:count]
+    raise ValueError(f"no leading part of the walk {sizes} has {time} steps")
 
 
 def _check_dropped(run: Run, products: Products, kept: int) -> None:
