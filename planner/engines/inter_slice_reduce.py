@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from models.digits import Digit, Free, Padded, walk_digits
+from models.digits import Digit, Factor, Free, Padded, walk_digits
 from models.factors import divide, equivalent, normal
 from models.faults import Finding
 from models.hardware import Hardware
@@ -155,7 +156,7 @@ def _time(stream: Stream, config: InterSliceConfig, slots: list[Slot]) -> list[F
 def _has_padding(stream: Stream, ratio: int) -> bool:
     """Whether some of the slices that are folded into each other hold padding in place of data, at some step."""
     low = 1
-    for factor in reversed(normal(stream.slice, (stream.time, stream.packet))):
+    for factor in _inwards(normal(stream.slice, (stream.time, stream.packet))):
         if low >= ratio:
             return False
         if isinstance(factor, Padded):
@@ -164,6 +165,14 @@ def _has_padding(stream: Stream, ratio: int) -> bool:
         if any(_overruns(d) for d in walk_digits([factor])):
             return True
     return False
+
+
+def _inwards(factors: Sequence[Factor]) -> Iterator[Factor]:
+    """Factors from the innermost; what stands before padding counts alone, then the padding does."""
+    for factor in reversed(factors):
+        if isinstance(factor, Padded):
+            yield from _inwards(factor.inner)
+        yield factor
 
 
 def _overruns(digit: Digit) -> bool:

@@ -43,9 +43,13 @@ def chain(*ops: Op, slice_: str = "A, R # 32 / 8", time: str = "R # 32 % 8") -> 
     return vector.law(Ground(HARDWARE, AXES), stream, [VectorOp.model_validate(o) for o in ops], {})
 
 
+THREE_OF_FOUR = {"slice_": "A, R # 20 / 5", "time": "R # 20 % 5"}
+"""Slices that hold data; of `R # 32 / 8` the outer two hold none, so that no data meets padding."""
+
+
 RULE_CASES = {
     "inter_slice_padding.feasible": lambda: chain(TRIM, inside(), PAD, among()),
-    "inter_slice_padding.broken": lambda: chain(TRIM, inside("Max"), PAD, among()),
+    "inter_slice_padding.broken": lambda: chain(TRIM, inside("Max"), PAD, among(), **THREE_OF_FOUR),
     "inter_slice_padding.beside": lambda: chain(among(), slice_="A, Q", time="1"),
 }
 
@@ -54,6 +58,11 @@ RULE_CASES = {
 def test_rule(case: str):
     rule, _, part = case.rpartition(".")
     assert {f.rule for f in RULE_CASES[case]().findings} == ({rule} if part == "broken" else set())
+
+
+def test_padding_outside_of_the_folded_slices_is_none_of_theirs():
+    assert chain(among() | {"slice": "1 # 64, 1 # 4"}, slice_="1 # 64, Q", time="1").findings == ()
+    assert chain(TRIM, inside("Max"), PAD, among()).findings == ()
 
 
 def test_padding_at_some_steps_is_padding_too():
