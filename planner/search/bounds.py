@@ -13,8 +13,9 @@ from planner.engines import switch_cost
 from planner.pass_cycles import Steps, pass_cycles
 from planner.search.contraction import HELD, STREAMED, Tiling, contraction_cycles, filled
 from planner.search.contraction_passes import Spread
-from planner.search.parts import Parts, joined, size_of, take_major
+from planner.search.parts import Parts, joined, size_of, take_major, without
 from planner.search.spec import Named
+from planner.search.turns import turn_floor
 
 TENTHS = 10
 
@@ -74,7 +75,7 @@ def load_floor(hardware: Hardware, tiling: Tiling, operand: Named, sizes: dict[s
         return dma.single_slice_base_cycles + total // dma.access_bytes * dma.single_slice_request_tenths // TENTHS
     working = filled(tiling, hardware.geometry.slices_per_cluster) or ()
     engines = engines_of(hardware, working, size_of(tiling.cluster[1]) if tiling.cluster[0] else 1)
-    run = run_elements(operand.axes, sizes, tiling.axis_tile(operand.axes)) * operand.bytes_per_element
+    run = run_elements(operand.loaded_axes, sizes, tiling.axis_tile(operand.axes)) * operand.bytes_per_element
     blocks = -(-once // dma.access_bytes)
     base = dma.load_base_cycles + (dma.group_cycles if engines > 1 else 0)
     return transfer_floor(hardware, total, base, Spots(engines, min(dma.channels, blocks), run))
@@ -111,14 +112,30 @@ def run_elements(order: tuple[str, ...], sizes: dict[str, int], element: Parts) 
 
 
 def hold_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
-    """The pass that stores the held operand: its flits, and the ring where it was spread."""
+    """The pass that stores the held operand, behind the one that turns it round where it does not lie as it is read."""
+    return _turn(hardware, tiling, tiling.held, spread) + _store(hardware, tiling, spread)
+
+
+def _turn(hardware: Hardware, tiling: Tiling, operand: Named, spread: Spread) -> int:
+    if operand.lies is None:
+        return 0
+    return turn_floor(hardware, operand.dtype, without(tiling.axis_tile(operand.axes), spread.moved))
+
+
+def _store(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
+    """The operand's flits, and the ring where it was spread."""
     flits = max(1, operand_bytes(tiling, tiling.held) // hardware.geometry.flit_bytes)
     counts = [("fetch", flits), ("collect", flits), ("to_trf", flits)]
     if spread.moved:
         n = size_of(spread.moved)
-        ring = n * _inside(hardware, tiling, STREAMED)
+        ring = n * spread.inside
         counts.append(("switch", switch_cost.pass_steps(hardware, "Broadcast1", ring, max(1, flits // n), 1)))
     return pass_cycles(hardware, Steps("main", tuple(counts)))
+
+
+def stream_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
+    """The matrix pass, behind the one that turns the stream round where it does not lie as it is read."""
+    return _turn(hardware, tiling, tiling.stream, spread) + matrix_floor(hardware, tiling, spread)
 
 
 def matrix_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
@@ -127,16 +144,5 @@ def matrix_floor(hardware: Hardware, tiling: Tiling, spread: Spread) -> int:
     if not spread.moved:
         return floor
     n, flits = size_of(spread.moved), max(1, operand_bytes(tiling, tiling.stream) // hardware.geometry.flit_bytes)
-    steps = switch_cost.pass_steps(hardware, "Broadcast1", n * _inside(hardware, tiling, HELD), max(1, flits // n), 1)
+    steps = switch_cost.pass_steps(hardware, "Broadcast1", n * spread.inside, max(1, flits // n), 1)
     return max(floor, switch_cost.pass_cycles(hardware, steps))
-
-
-def _inside(hardware: Hardware, tiling: Tiling, group: str) -> int:
-    """Slice positions inside of a group: they are part of every ring that moves its digits."""
-    inside = 1
-    for name, parts in reversed(tiling.slices):
-        if name == group:
-            break
-        inside *= size_of(parts)
-    free = 1 if tiling.fill_first else hardware.geometry.slices_per_cluster // size_of(tiling.working)
-    return inside * free

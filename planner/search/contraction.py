@@ -101,8 +101,10 @@ def tilings(spec: Contraction, hardware: Hardware) -> Iterator[Tiling]:
     """Every tiling of a contraction."""
     for held, stream in ((spec.right, spec.left), (spec.left, spec.right)):
         classes = {BATCH: spec.batch(), STREAMED: spec.own(stream), HELD: spec.own(held)}
+        orders = [(h, s) for h in spec.orders(held) for s in spec.orders(stream)]
         for cut in _cuts(spec, classes, hardware):
-            yield from _packets(spec, held, stream, cut, hardware)
+            for h, s in orders:
+                yield from _packets(spec, h, s, cut, hardware)
 
 
 # Cluster and Slice ------------------------------------------------------------------------------------------

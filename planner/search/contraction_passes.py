@@ -18,6 +18,7 @@ from models.kernel import (
     PassOp,
     Step,
     Switch,
+    SwitchConfig,
     ToTrf,
     Transpose,
     Vector,
@@ -29,6 +30,7 @@ from planner.search.contraction import BATCH, HELD, STREAMED, SUMMED, Tiling, fi
 from planner.search.fragment import Fragment, Need
 from planner.search.parts import Parts, fill, joined, size_of, take_major, take_minor, without, written
 from planner.search.spec import Contraction, DmPlace, Named, padded_text
+from planner.search.turns import turn
 
 MOST_WRITE_BYTES = 8
 """DM is written in whole multiples of this (domain: section 4)."""
@@ -38,11 +40,18 @@ MOST_WRITE_BYTES = 8
 class Spread:
     """An operand that every slice of a group needs whole, loaded in parts: `moved` comes to Time over the ring.
 
-    `before` is the Slice in which it is loaded. No spread: `moved` is empty and `before` the working Slice.
+    `before` is the Slice in which it is loaded, `inside` counts its positions inside of `moved`. No spread: `moved` is
+    empty and `before` the working Slice.
     """
 
     moved: Parts
     before: Parts
+    inside: int = 1
+
+    @property
+    def ring(self) -> SwitchConfig:
+        """The configuration that brings `moved` to Time: no other has a smaller ring."""
+        return SwitchConfig(kind="Broadcast1", slice1=size_of(self.moved), slice0=self.inside)
 
 
 def spreads(tiling: Tiling, operand: Named, hardware: Hardware) -> Iterator[Spread]:
@@ -50,6 +59,10 @@ def spreads(tiling: Tiling, operand: Named, hardware: Hardware) -> Iterator[Spre
     working = filled(tiling, hardware.geometry.slices_per_cluster)
     if working is None:
         return
+    yield from (s for s in _spreads(tiling, operand, working, hardware) if _can_turn(tiling, operand, s, hardware))
+
+
+def _spreads(tiling: Tiling, operand: Named, working: Parts, hardware: Hardware) -> Iterator[Spread]:
     yield Spread((), working)
     other = STREAMED if operand is tiling.held else HELD
     group, used = dict(tiling.slices).get(other, ()), size_of(tiling.working)
@@ -59,8 +72,19 @@ def spreads(tiling: Tiling, operand: Named, hardware: Hardware) -> Iterator[Spre
         kept, moved = take_minor(group, n), take_major(movable, n)
         if kept is not None and moved is not None and n <= size_of(movable):
             before = tuple((c, (*kept[0], *moved[0]) if c == other else parts) for c, parts in tiling.slices)
-            yield Spread(moved[0], placed(tiling, before, fill(hardware.geometry.slices_per_cluster // used)))
+            spot = placed(tiling, before, fill(hardware.geometry.slices_per_cluster // used))
+            yield Spread(moved[0], spot, size_of(spot[spot.index(moved[0][-1]) + 1 :]))
         n *= 2
+
+
+def _can_turn(tiling: Tiling, operand: Named, spread: Spread, hardware: Hardware) -> bool:
+    return operand.lies is None or turn(hardware, operand.dtype, orders(tiling, operand, spread), ("", "")) is not None
+
+
+def orders(tiling: Tiling, operand: Named, spread: Spread) -> tuple[Parts, Parts]:
+    """A slice's digits of an operand as they are loaded and as they are read."""
+    loaded, read = (without(tiling.axis_tile(a), spread.moved) for a in (operand.loaded_axes, operand.axes))
+    return joined(loaded), joined(read)
 
 
 def _packet_digits(tiling: Tiling, operand: Named) -> Parts:
@@ -70,8 +94,8 @@ def _packet_digits(tiling: Tiling, operand: Named) -> Parts:
 
 
 def place_of(tiling: Tiling, operand: Named, spread: Spread) -> DmPlace:
-    """Where an operand is loaded to: its own digits in its own order."""
-    element = without(tiling.axis_tile(operand.axes), spread.moved)
+    """Where an operand is loaded to: its own digits in the order in which they lie in HBM."""
+    element = without(tiling.axis_tile(operand.loaded_axes), spread.moved)
     return DmPlace(tiling.cluster[1], spread.before, element)
 
 
@@ -100,9 +124,16 @@ def fragment(
     gives = build.result()
     if gives is None:
         raise ValueError(f"{spec.name}: this tiling leaves no whole writes")
-    passes = (build.store(spread[0], names[tiling.held.name]), build.matrix(spread[1], names[tiling.stream.name]))
+    passes: list[PassOp] = []
+    for operand, way, make in zip((tiling.held, tiling.stream), spread, (build.store, build.matrix), strict=True):
+        source = names[operand.name]
+        if operand.lies is not None:
+            turned = f"{source}_turned"
+            found = turn(hardware, operand.dtype, orders(tiling, operand, way), (source, turned))
+            passes, source = passes if found is None else [*passes, found], turned
+        passes.append(make(way, source))
     label = f"{tiling.held.name} in the TRF, {written(working)}, {size_of(tiling.lane)} lanes, {mode}"
-    return Fragment(label, needs, passes, spec.out.name, spec.out.dtype, gives.place(), build.buffer)
+    return Fragment(label, needs, tuple(passes), spec.out.name, spec.out.dtype, gives.place(), build.buffer)
 
 
 def _can_hold(tiling: Tiling, spec: Contraction) -> bool:
@@ -136,7 +167,7 @@ class _Builder:
         time = (*tiling.lane, *rest)
         steps: list[Step] = [Fetch(time=written(time), packet=written(packet))]
         if spread.moved:
-            steps.append(Switch(slice=written(self.working), time=written((*time, *spread.moved))))
+            steps.append(Switch(slice=written(self.working), time=written((*time, *spread.moved)), config=spread.ring))
         element = written((*rest, *spread.moved, *packet))
         steps += [Collect(), ToTrf(write=self.trf, lane=written(tiling.lane), element=element)]
         return PassOp(name=f"hold_{tiling.held.name}_{self.spec.name}", read=source, steps=tuple(steps))
@@ -158,7 +189,7 @@ class _Builder:
         steps: list[Step] = [Fetch(time=written(fetched), packet=self._at_least(packet, MOST_WRITE_BYTES))]
         streamed = (*fetched, *spread.moved)
         if spread.moved:
-            steps.append(Switch(slice=written(self.working), time=written(streamed)))
+            steps.append(Switch(slice=written(self.working), time=written(streamed), config=spread.ring))
         contracted = self._at_least(packet, self.hardware.geometry.flit_bytes)
         names = {a for p in tiling.summed for a in (p.axis,)}
         left = tuple(p for p in (*streamed, *inner) if p.axis not in names)

@@ -214,8 +214,8 @@ class Finder:
     def _ways(self, tiling: Tiling, operand: Named) -> list[Spread]:
         ways = list(spreads(tiling, operand, self.laws.hardware))
         if operand.name not in self.hbm:
-            return ways[-1:] if len(ways) == 1 else [ways[-1], ways[0]]
-        floor = bounds.hold_floor if operand is tiling.held else bounds.matrix_floor
+            return ways if len(ways) <= 1 else [ways[-1], ways[0]]
+        floor = bounds.hold_floor if operand is tiling.held else bounds.stream_floor
         priced: list[tuple[int, int, Spread]] = []
         for spread in ways:
             place = place_of(tiling, operand, spread).place()

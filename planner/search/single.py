@@ -205,7 +205,7 @@ class SingleSearch:
 
     def _ways(self, tiling: Tiling, which: int) -> list[tuple[Spread, int, int]]:
         operand = (tiling.held, tiling.stream)[which]
-        floor = (bounds.hold_floor, bounds.matrix_floor)[which]
+        floor = (bounds.hold_floor, bounds.stream_floor)[which]
         out: list[tuple[Spread, int, int]] = []
         for spread in spreads(tiling, operand, self.hardware):
             place = place_of(tiling, operand, spread).place()
@@ -222,10 +222,10 @@ class SingleSearch:
         found = made.judged(self.laws)
         if found is None:
             return
-        more = cheapest(found[1]) - bounds.matrix_floor(self.hardware, tiling, candidate.spread[1])
+        more = cheapest(found[-1]) - bounds.matrix_floor(self.hardware, tiling, candidate.spread[1])
         if candidate.move is not None:
-            assert found[1].writes is not None
-            moved = self.laws.of_pass(candidate.move.op, {found[1].writes.name: found[1].writes})
+            assert found[-1].writes is not None
+            moved = self.laws.of_pass(candidate.move.op, {found[-1].writes.name: found[-1].writes})
             if not moved.modes:
                 return
             more += cheapest(moved) - candidate.move.floor_cycles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from models.dtypes import DTYPES
 from planner.search.laws import Place
@@ -16,12 +16,21 @@ def bytes_of(dtype: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A tensor on named axes, outermost first as it lies in HBM (or would); `place` is where it lies in HBM."""
+    """A tensor on named axes, outermost first as passes read it; `place` is where it lies in HBM.
+
+    `lies` are its axes as they lie in HBM where that is another order: a pass turns it round before it is read.
+    """
 
     name: str
     dtype: str
     axes: tuple[str, ...]
     place: Place | None = None
+    lies: tuple[str, ...] | None = None
+
+    @property
+    def loaded_axes(self) -> tuple[str, ...]:
+        """Its axes as they lie in HBM, and in DM before it is turned round."""
+        return self.axes if self.lies is None else self.lies
 
     @property
     def bytes_per_element(self) -> int:
@@ -30,7 +39,7 @@ class Named:
 
     def element(self, sizes: dict[str, int]) -> str:
         """The mapping text of all its axes side by side."""
-        return written(whole_axis(a, sizes[a]) for a in self.axes)
+        return written(whole_axis(a, sizes[a]) for a in self.loaded_axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +58,16 @@ class Contraction:
 
     def own(self, operand: Named) -> tuple[str, ...]:
         """Axes of the result that only this operand has."""
-        other = self.right if operand is self.left else self.left
+        other = self.right if operand.name == self.left.name else self.left
         return tuple(a for a in self.out.axes if a in operand.axes and a not in other.axes)
+
+    def orders(self, operand: Named) -> tuple[Named, ...]:
+        """An operand as it lies and, where its summed axes are not innermost, turned so that they are."""
+        inner = tuple(a for a in operand.axes if a not in self.out.axes)
+        turned = (*(a for a in operand.axes if a not in inner), *inner)
+        if turned == operand.axes:
+            return (operand,)
+        return operand, replace(operand, axes=turned, lies=operand.axes)
 
     def summed(self) -> tuple[str, ...]:
         """Axes that are summed, in the left operand's order."""
