@@ -9,10 +9,13 @@ from typing import Any
 from models.cells import LIVE
 from models.kernel import PassOp
 from models.plan import Stage
-from simulator.checks_cells import Found, live_positions, travelling_bits
+from simulator.checks_banks import read_pattern
+from simulator.checks_cells import Found, alike, live_positions, travelling_bits
 from simulator.checks_settings import settings_mismatch as stated_of_walks
 from simulator.checks_vector import links
+from simulator.engines.walks import entry_walk
 from simulator.facts import Facts, Place
+from simulator.memories import walk_offsets
 
 Derived = Iterator[tuple[str, Any]]
 _LAYOUTS = ("time", "packet", "slice", "tile_time", "split_time")
@@ -65,6 +68,9 @@ def _contract_outer(place: Place) -> Derived:
     entry, hardware = place.entry("with"), place.hardware
     if entry is None:
         return
+    bits = travelling_bits(entry.dtype)
+    reads = walk_offsets(entry_walk(place.stage.settings, "trf_time")) * bits
+    yield "trf_reads", read_pattern(reads, int(place.stage.settings["read_elements"]) * bits, hardware)
     widest = hardware.contraction.max_packet_flits * place.flit_bytes * 8
     there = hardware.geometry.lanes_per_slice * (widest // travelling_bits(entry.dtype))
     used = len(live_positions(place.layouts, place.stage.packet)) * len(
@@ -78,6 +84,12 @@ def _contract_outer(place: Place) -> Derived:
 
 def _vector(place: Place) -> Derived:
     settings = place.stage.settings
+    for level in ("time", "packet", "slice"):
+        held = str(getattr(place.stage, level))
+        if (
+            level in settings
+        ):  # what an op says it leaves is what leaves its stage, whatever program it came to stand in
+            yield level, settings[level] if alike(place.layouts, str(settings[level]), held) else held
     if "filled" in settings:
         yield "filled", [slot | {"size": place.size(str(slot["mapping"]))} for slot in settings["filled"]]
     if settings.get("vcg_ways") is not None and place.before is not None:

@@ -140,9 +140,16 @@ def _to_trf(place: Place) -> Derived:
     flits = place.size(stage.time) // lanes
     yield "lanes", lanes
     yield "flits_per_lane", flits
-    rows = -(-flits // trf.banks)
-    yield "rows_per_bank", rows
-    yield "rows", -(-rows * lanes // place.facts.plan.hardware.geometry.lanes_per_slice)
+    per_lane = -(-flits // trf.banks)
+    rows = -(-per_lane * lanes // place.facts.plan.hardware.geometry.lanes_per_slice)
+    yield "rows_per_bank", per_lane
+    yield "rows", rows
+    fits = 2 * rows <= trf.rows_per_bank
+    yield "fits_half", fits
+    modes = ("full", "first_half", "second_half") if fits else ("full",)
+    yield "regions", [region for region in stage.settings.get("regions") or () if region in modes]
+    via = stage.settings.get("via")
+    yield "via", via if via in ("short", "pipeline") else "short or pipeline"
     yield "total_bytes", lanes * flits * place.flit_bytes
 
 

@@ -73,6 +73,8 @@ def reads_of(time: Sequence[Entry], read_elements: int, dtype: str, hardware: Ha
         reuse *= entries.pop()[0]
     entries, within = _whole_units(entries, unit)
     reuse *= within
+    while entries and not entries[-1][1]:
+        reuse *= entries.pop()[0]  # a read that was gone through in parts and is gone through again
     if not entries:
         return Reads(1, reuse * sweeps, 1, wide)
     places = prod(n for n, _ in entries)

@@ -15,7 +15,7 @@ from models.plan import Stage
 from simulator.bench import Run, spatial
 from simulator.engines import arithmetic
 from simulator.engines.contraction import time_groups
-from simulator.engines.valid_count import on_four_ways
+from simulator.engines.valid_count import beyond, on_four_ways
 from simulator.layouts import Identity
 from simulator.streams import Flow
 from simulator.values import Bits, decode
@@ -166,6 +166,8 @@ def _taken(run: Run, stage: Stage, flow: Flow, members: Ints, *, over_lanes: boo
         return np.ones((1, 1, 1), dtype=np.bool_)
     if settings.get("vcg") is None:
         return live
+    if lacking := beyond(settings["vcg"], run.bench.plan.hardware):
+        run.fail("settings_mismatch", f"the valid count generator has no such {lacking[0]}", *lacking[1:])
     slices, narrow = run.layouts.size(stage.slice), run.bench.plan.hardware.vector.ways_narrow
     counts = on_four_ways(settings["vcg"], int(settings["vcg_ways"]), slices, flow.time, narrow)
     tagged = np.tile(np.arange(flow.packet) < counts[:, :, None], (run.layouts.units.groups, 1, 1))

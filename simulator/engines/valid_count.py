@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.hardware import Hardware
 from simulator.memories import walk_offsets
 
 Ints = NDArray[np.int64]
 _TIME_MAJOR = "time_major"
+MODES = ("time_only", "slice_major", _TIME_MAJOR)
 
 
 def valid_counts(settings: dict[str, Any], slices: int, flits: int) -> Ints:
@@ -27,6 +29,21 @@ def valid_counts(settings: dict[str, Any], slices: int, flits: int) -> Ints:
     for one in settings["filters"]:
         valid &= _passes(one, slices, flits)
     return np.where(valid, counts, 0)
+
+
+def beyond(settings: dict[str, Any], hardware: Hardware) -> tuple[str, object, object] | None:
+    """What the generator does not have: what, found, wanted; None where it has all that the settings ask for."""
+    unit = hardware.vector
+    filters, clipper = settings["filters"], settings["clipper"]
+    if len(filters) > unit.vcg_time_filters:
+        return "time filters", len(filters), f"at most {unit.vcg_time_filters}"
+    longest = max(len(one["entries"]) for one in (*filters, clipper))
+    if longest > unit.vcg_filter_entries:
+        return "entries of a sequencer", longest, f"at most {unit.vcg_filter_entries}"
+    if not 0 <= int(clipper["span"]) <= unit.ways_wide:
+        return "a span of the clipper", clipper["span"], f"at most {unit.ways_wide}"
+    unknown = next((one["mode"] for one in filters if one["mode"] not in MODES), None)
+    return None if unknown is None else ("a mode of a time filter", unknown, ", ".join(MODES))
 
 
 def _passes(settings: dict[str, Any], slices: int, flits: int) -> NDArray[np.bool_]:
