@@ -1,7 +1,7 @@
 """From a scheduling problem to decisions: CP-SAT with one rule per file, bounds, addresses, explanations."""
 
 from solver.explain import Core, core, explain
-from solver.layouts_model import choose
+from solver.layouts_search import choose
 from solver.solution import BitmapLoad, Guard, Options, Solution, Stats
 from solver.solve import solve
 from solver.validate import Violation, validate

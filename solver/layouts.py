@@ -1,4 +1,4 @@
-"""Which layout each operation of a program takes: the problem and its answer (the model is solver/layouts_model.py).
+"""Which layout each operation of a program takes: the problem and its answer; layouts_search.py solves it.
 
 Every operation makes one tensor and has candidates. A candidate reads tensors at places and leaves its own at one. A
 tensor comes from where it lies to where it is read by one of several routes, once for all that read it there.

@@ -6,17 +6,14 @@ and the resources held, so a position needs one interval per set of resources.
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ortools.sat.python import cp_model
 
-from models.plan import StoppedBy
-from solver.engine import run
-from solver.layouts import Candidate, LayoutChoice, LayoutOperation, LayoutProblem, LayoutSolution, Route, Spot, Step
-from solver.solution import Options
+from solver.layouts import Candidate, LayoutChoice, LayoutOperation, LayoutProblem, Route, Spot, Step
+from solver.layouts_list import Key, Listed
 
 Literal = cp_model.IntVar
 
@@ -41,6 +38,9 @@ class LayoutModel:
     spans: dict[str, _Chain] = field(default_factory=dict)
     arrived: dict[Spot, _Chain] = field(default_factory=dict)
     held: dict[str, list[cp_model.IntervalVar]] = field(default_factory=lambda: defaultdict(list))
+    load: dict[str, list[tuple[Literal, int]]] = field(default_factory=lambda: defaultdict(list))
+    starts: dict[Key, list[Literal]] = field(default_factory=dict)
+    ways: dict[Key, list[tuple[Literal, Route]]] = field(default_factory=dict)
     either: dict[frozenset[int], Literal] = field(default_factory=dict)
     horizon: int = 0
 
@@ -60,8 +60,10 @@ class LayoutModel:
             for spot in readers:
                 if spot[0] == op.name:
                     self._arrival(spot, readers[spot])
-        for intervals in self.held.values():
+        for resource, intervals in self.held.items():
             self.cp.add_no_overlap(intervals)
+            # Not seen by the rule above: one resource serves everything, one work after the other.
+            self.cp.add(done >= sum(cycles * v for v, cycles in self.load[resource]))
         self._memory(readers)
         for choice in forbidden:
             self._forbid(choice)
@@ -99,8 +101,11 @@ class LayoutModel:
 
     # Time -----------------------------------------------------------------------------------------------
 
-    def _chain(self, label: str, options: Sequence[tuple[Literal, Route]], after: Iterable[Literal]) -> _Chain:
+    def _chain(self, key: Key, options: Sequence[tuple[Literal, Route]], after: Iterable[Literal]) -> _Chain:
         """Places the works of whichever option is true, none where none is, behind everything in `after`."""
+        label = " ".join(key)
+        self.ways[key] = list(options)
+        starts = self.starts.setdefault(key, [])
         start = end = self.cp.new_int_var(0, self.horizon, f"{label} start")
         for before in after:
             self.cp.add(start >= before)
@@ -108,6 +113,7 @@ class LayoutModel:
             at = end if position == 0 else self.cp.new_int_var(0, self.horizon, f"{label} start {position}")
             if position:
                 self.cp.add(at >= end)
+            starts.append(at)
             end = self._position(label, at, [(v, r) for v, r in options if len(r.works) > position], position)
         return _Chain(start, end)
 
@@ -122,6 +128,7 @@ class LayoutModel:
             interval = self.cp.new_optional_interval_var(at, size, end, present, label)
             for resource in sorted(holds):
                 self.held[resource].append(interval)
+                self.load[resource] += [(v, w.cycles) for v, w in works if w.holds == holds]
         return end
 
     def _operation(self, op: LayoutOperation, done: Literal) -> None:
@@ -132,7 +139,7 @@ class LayoutModel:
         chains: list[_Chain] = []
         for at in range(max(len(c.steps) for c in op.candidates)):
             having = [(v, c.steps[at]) for v, c in zip(literals, op.candidates, strict=True) if len(c.steps) > at]
-            chains.append(self._step(f"{op.name} {at}", having, chains))
+            chains.append(self._step(("step", op.name, str(at)), having, chains))
         start, end = (self.cp.new_int_var(0, self.horizon, f"{op.name} {what}") for what in ("first", "made"))
         for chain in chains:
             self.cp.add(start <= chain.start)
@@ -140,9 +147,9 @@ class LayoutModel:
         self.spans[op.name] = _Chain(start, end)
         self._ending(op, done)
 
-    def _step(self, label: str, having: list[tuple[Literal, Step]], chains: list[_Chain]) -> _Chain:
-        options = [o for v, s in having for o in self._pick(v, s.routes, label)]
-        chain = self._chain(label, options, ())
+    def _step(self, key: Key, having: list[tuple[Literal, Step]], chains: list[_Chain]) -> _Chain:
+        options = [o for v, s in having for o in self._pick(v, s.routes, " ".join(key))]
+        chain = self._chain(key, options, ())
         for earlier, other in enumerate(chains):
             self._when([v for v, s in having if earlier in s.after], chain.start, other.end)
         for spot in dict.fromkeys(spot for _, s in having for spot in s.reads):
@@ -165,7 +172,7 @@ class LayoutModel:
             for o in self._pick(v, c.endings, f"{op.name} ends")
         ]
         self.endings[op.name] = [(r.name, v) for v, r in options]
-        self.cp.add(done >= self._chain(f"{op.name} ends", options, [self.spans[op.name].end]).end)
+        self.cp.add(done >= self._chain(("ends", op.name), options, [self.spans[op.name].end]).end)
 
     def _arrival(self, spot: Spot, readers: list[Literal]) -> None:
         """Brings a tensor to a place where some candidate that reads it there is chosen."""
@@ -182,7 +189,7 @@ class LayoutModel:
         self.cp.add(sum(v for v, _ in options) == wanted)
         self.arrivals[spot] = [(r.name, v) for v, r in options]
         made = [self.spans[tensor].end] if tensor in self.spans else []
-        self.arrived[spot] = self._chain(label, options, made)
+        self.arrived[spot] = self._chain(("to", *spot), options, made)
 
     def _sources(self, tensor: str) -> list[tuple[str, Literal | None]]:
         if tensor in self.problem.given:
@@ -282,12 +289,29 @@ class LayoutModel:
                 taken.append(self.any_of([v for n, v in table[key] if n == name]))  # type: ignore[index]
         self.cp.add_bool_or([v.negated() for v in taken])
 
-    def answer(self, solver: cp_model.CpSolver) -> LayoutChoice:
-        """The choice of a solved model."""
+    def pinned(self, listed: Listed) -> cp_model.CpModel:
+        """The model with candidates, routes and starts as a list schedule has them."""
+        part = self.cp.clone()
+
+        def fix(variable: Literal, value: int) -> None:
+            part.add(part.get_int_var_from_proto_index(variable.index) == value)
+
+        for name, i in listed.candidates.items():
+            fix(self.chosen[name][i], 1)
+        for key, route in listed.routes.items():
+            # Of equal routes any will do, and only those from where the tensor lies can be true.
+            same = [part.get_bool_var_from_proto_index(v.index) for v, r in self.ways[key] if r == route]
+            part.add_bool_or(same)
+            for variable, start in zip(self.starts[key], listed.starts[key], strict=False):
+                fix(variable, start)
+        return part
+
+    def answer(self, values: Sequence[int]) -> LayoutChoice:
+        """The choice of a solution, its values by variable."""
         return LayoutChoice(
-            {name: next(i for i, v in enumerate(vs) if solver.value(v)) for name, vs in self.chosen.items()},
-            {spot: n for spot, vs in self.arrivals.items() for n, v in vs if solver.value(v)},
-            {name: n for name, vs in self.endings.items() for n, v in vs if solver.value(v)},
+            {name: next(i for i, v in enumerate(vs) if values[v.index]) for name, vs in self.chosen.items()},
+            {spot: n for spot, vs in self.arrivals.items() for n, v in vs if values[v.index]},
+            {name: n for name, vs in self.endings.items() for n, v in vs if values[v.index]},
         )
 
 
@@ -307,32 +331,3 @@ def _longest(op: LayoutOperation) -> int:
         return steps + max((r.cycles for r in candidate.endings), default=0)
 
     return max(of(c) for c in op.candidates)
-
-
-def choose(
-    problem: LayoutProblem,
-    options: Options = Options(),  # noqa: B008  # frozen, holds no state
-    *,
-    forbidden: Iterable[LayoutChoice] = (),
-    stop: threading.Event | None = None,
-) -> LayoutSolution:
-    """The choice with the shortest schedule of all that are not forbidden.
-
-    Resources serve one work at a time; a work starts when what it reads is there. Addresses, halves of register files
-    and loads of bitmaps are left out, so no plan of a choice is shorter than the model says.
-    """
-    model = LayoutModel(problem)
-    model.build(forbidden)
-    found = run(model.cp, options, stop=stop)
-    bound = problem.frame_cycles
-    if found.status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        bound = int(found.solver.best_objective_bound)
-    stopped: StoppedBy = "interrupt" if found.interrupted else "time_limit"
-    if found.status == cp_model.INFEASIBLE:
-        return LayoutSolution("infeasible", "proof", None, None, 0)
-    if not found.found:
-        return LayoutSolution("unknown", stopped, None, None, bound)
-    makespan = int(found.solver.objective_value)
-    if found.status == cp_model.OPTIMAL:
-        return LayoutSolution("optimal", "proof", model.answer(found.solver), makespan, makespan)
-    return LayoutSolution("feasible", stopped, model.answer(found.solver), makespan, bound)

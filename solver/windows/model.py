@@ -49,7 +49,6 @@ class Window:
 def build(window: Window, least: int) -> cp_model.IntVar:
     """Fills the model of a window; returns the variable of the shift, from `least` to 0."""
     shift = window.cp.new_int_var(least, 0, "shift")
-    window.cp.add_hint(shift, 0)
     heads, tails = window.at.resource_heads(), window.at.resource_tails(window.high)
     for item in window.items:
         _item(window, item, shift, heads, tails)

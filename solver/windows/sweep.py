@@ -20,6 +20,9 @@ from solver.windows.timing import Timing, Walk, early, in_time, late
 EFFORTS = ((48, 0.03), (48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
 """Items of a window and deterministic time for it; the next when sweeps from all places win nothing."""
 
+WHOLE_UP_TO, WHOLE_EFFORT, WHOLE_AFTER = 320, 4.0, 96
+"""So few items are tried in one window as well, before windows get wider than this: loads in a row need all in view."""
+
 OVERHEAD = 0.004
 """Deterministic time that building a window counts for."""
 
@@ -211,7 +214,10 @@ class Sweeper:
 
 def _efforts(count: int) -> Iterator[tuple[int, float]]:
     """Wider and longer, until one window holds everything for long."""
-    yield from EFFORTS
+    yield from (e for e in EFFORTS if e[0] <= WHOLE_AFTER)
+    if count <= WHOLE_UP_TO:
+        yield count, WHOLE_EFFORT
+    yield from (e for e in EFFORTS if e[0] > WHOLE_AFTER)
     width, effort = EFFORTS[-1]
     while width < 2 * count:
         width, effort = width * 3 // 2, effort * 2
@@ -221,7 +227,8 @@ def _efforts(count: int) -> Iterator[tuple[int, float]]:
 def _parts(count: int, width: int, sweep: int, workers: int) -> Iterator[Parts]:
     """First positions of windows, half a window on each time, in parts that workers go through at the same time."""
     step = width // 2
-    lows = list(range((sweep % OFFSETS) * step // OFFSETS, max(count - step // 2, 1), step))
+    begin = (sweep % OFFSETS) * step // OFFSETS if width < count else 0
+    lows = list(range(begin, max(count - step // 2, 1), step if width < count else count))
     if not lows:
         return
     groups = min(workers, len(lows) // LEAST) or 1
