@@ -118,11 +118,12 @@ class SolverInfo(PlanRecord):
 
 
 class Values(PlanRecord):
-    """Comparison of one output with the reference."""
+    """Comparison of one output with the reference: of all its elements, or of so many that were `sampled`."""
 
     ok: bool
     max_abs_error: float
     elements: int
+    sampled: int | None = None
 
 
 class Cycles(PlanRecord):

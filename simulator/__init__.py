@@ -20,12 +20,18 @@ from simulator.loading import fill_hbm
 from simulator.machine import execute
 from simulator.memories import ByteMemory, Memories, TensorRegisters
 from simulator.reference import reference_outputs
+from simulator.sampling import draw
 
 __all__ = ["prepare_bench", "simulate"]
 
 
 def simulate(
-    plan: Plan, *, inputs: dict[str, NDArray[Any]] | None = None, seed: int = 0, random: bool = False
+    plan: Plan,
+    *,
+    inputs: dict[str, NDArray[Any]] | None = None,
+    seed: int = 0,
+    random: bool = False,
+    sample: float | None = None,
 ) -> Verification:
     """Executes a plan and says what holds of it.
 
@@ -34,6 +40,8 @@ def simulate(
         inputs: values by tensor name, one dimension per axis in the order in which the element mapping names them.
         seed: seeds the inputs that are made here.
         random: real numbers in place of those that make every sum exact; compared within n x 2^-24 x sum |a b|.
+        sample: how much of the outputs is computed and compared: a count of elements as an int, a fraction up to 1 as
+            a float, drawn by `seed`; None for all. Cycles and rules are always checked whole.
 
     Raises:
         FaultError: inputs that do not fit, a plan whose mappings do not parse, or one too large to be executed.
@@ -44,6 +52,7 @@ def simulate(
     try:
         values = make_inputs(plan.kernel, inputs, seed, random=random)
         bench = prepare_bench(plan)
+        bench.sample = None if sample is None else draw(bench, sample, seed)
         fill_hbm(bench, values)
         counted = execute(bench)
         outputs = _compare(bench, values, bounded=random or inputs is not None)
@@ -87,7 +96,7 @@ def _compare(bench: Bench, values: dict[str, Any], *, bounded: bool) -> dict[str
     kernel = bench.plan.kernel
     axes = {name: named_axes(t, kernel.axes) for name, t in kernel.tensors.items()}
     try:
-        wanted = reference_outputs(kernel, values, axes, bounded=bounded)
+        wanted = reference_outputs(kernel, values, axes, bounded=bounded, sample=bench.sample)
     except (LookupError, *UNFIT) as error:
         bench.report.add("unknown_reference", f"the kernel has no meaning in the reference: {error}")
         wanted = {}

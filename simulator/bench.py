@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from models.kernel import DmaOp, LoopOp, Op, PassOp, Place, Tile
 from models.plan import MemoryEntry, Plan, PlannedOp, Stage, Violation
@@ -13,6 +13,9 @@ from simulator.carried import carried_axes
 from simulator.layouts import Identity, Layouts
 from simulator.linear import evaluate
 from simulator.memories import Memories
+
+if TYPE_CHECKING:
+    from simulator.sampling import Sample
 
 Effect = Callable[[], None]
 """What becomes visible when an operation ends."""
@@ -47,6 +50,8 @@ class Bench:
     report: Report
     dead_routers: frozenset[int] = frozenset()
     """Routers of the switch that neither send nor copy, to see what becomes of a plan."""
+    sample: Sample | None = None
+    """What of the outputs is computed and compared; None: all."""
 
     @cached_property
     def entries(self) -> dict[str, MemoryEntry]:

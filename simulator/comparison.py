@@ -18,7 +18,7 @@ _MANTISSA_BITS = {"f32": 23, "bf16": 7, "f8e4m3": 3, "f8e5m2": 2, "f4e2m1": 1}
 
 
 def compare_output(bench: Bench, name: str, wanted: Named | None) -> Values:
-    """Compares every live cell of an output; a poisoned one differs whatever it holds."""
+    """Compares every live cell of an output, or those in the sample; a poisoned one differs whatever it holds."""
     tensor, held = bench.plan.kernel.tensors[name], bench.memories.hbm[name]
     cells = bench.layouts.plain_identity((tensor.chip, tensor.element))
     live = np.broadcast_to(cells.kind == LIVE, held.raw.shape)
@@ -33,16 +33,39 @@ def compare_output(bench: Bench, name: str, wanted: Named | None) -> Values:
         bench.report.add("unknown_reference", message, found=foreign)
         return Values(ok=False, max_abs_error=0.0, elements=count)
     shape = declared_shape(tensor, bench.plan.kernel.axes)
+    sampled = {} if bench.sample is None else bench.sample.of_tensor(name)
     number = np.broadcast_to(numbered(cells, axes, bench.plan.kernel.axes), held.raw.shape)[live]
     lost = held.poison[live]
     if lost.any():
         message = f"{int(lost.sum())} of {count} live cells of output `{name}` hold nothing defined"
         bench.report.add("unwritten_output", message, found=int(lost.sum()), wanted=0)
-    found = decode(held.raw[live], tensor.dtype).astype(wanted.values.dtype)
     aligned = wanted.aligned(axes)
-    expected = np.broadcast_to(aligned.values, shape).ravel()[number]
-    error = None if aligned.error is None else np.broadcast_to(aligned.error, shape).ravel()[number]
-    return _verdict(found, expected, error, lost, tensor.dtype)
+    taken, at, shape = _in_sample(number, dict(zip(axes, shape, strict=True)), sampled)
+    found = decode(held.raw[live][taken], tensor.dtype).astype(wanted.values.dtype)
+    expected = np.broadcast_to(aligned.values, shape).ravel()[at]
+    error = None if aligned.error is None else np.broadcast_to(aligned.error, shape).ravel()[at]
+    verdict = _verdict(found, expected, error, lost[taken], tensor.dtype)
+    return verdict.model_copy(update={"elements": count, "sampled": None if bench.sample is None else len(found)})
+
+
+def _in_sample(
+    number: NDArray[np.int64], sizes: dict[str, int], sampled: dict[str, NDArray[np.int64]]
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], tuple[int, ...]]:
+    """Which of the numbered cells are in the sample, their numbers in the thinned array, and its shape."""
+    if not sampled:
+        return np.ones(len(number), dtype=np.bool_), number, tuple(sizes.values())
+    thin = {axis: len(sampled[axis]) if axis in sampled else size for axis, size in sizes.items()}
+    taken = np.ones(len(number), dtype=np.bool_)
+    at = np.zeros(len(number), dtype=np.int64)
+    for axis, index in zip(sizes, np.unravel_index(number, tuple(sizes.values())), strict=True):
+        place = index
+        if axis in sampled:
+            places = np.full(sizes[axis], -1, dtype=np.int64)
+            places[sampled[axis]] = np.arange(len(sampled[axis]))
+            place = places[index]
+            taken &= place >= 0
+        at = at * thin[axis] + place
+    return taken, at[taken], tuple(thin.values())
 
 
 def _verdict(found: Numbers, expected: Numbers, error: Numbers | None, lost: NDArray[np.bool_], dtype: str) -> Values:

@@ -7,7 +7,7 @@ a schedule in an illegal order really computes with wrong data.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from models.mapping import MappingError
@@ -178,7 +178,7 @@ class Trip:
         inner = (self.lane, stage.time, stage.packet)
         claimed = self.run.layouts.identity(spatial(stage), inner).only(sums.cells.index)
         claims.compare(self.run, stage.step, sums.cells, claimed)
-        return Sums(sums.values, sums.poison, claimed, sums.steps)
+        return replace(sums, cells=claimed)
 
     lane: str = "1"
 

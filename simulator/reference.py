@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from simulator.linear import digit_of, evaluate
 from simulator.named import Named, cast, contract, from_raw
 from simulator.reference_fold import fold, slice_part
 from simulator.reference_vector import run_chain
+from simulator.sampling import Sample
 from simulator.values import Raw
 
 Texts = tuple[str, ...]
@@ -37,6 +39,8 @@ class Reference:
     """Chip, Cluster and Slice of every on-chip tensor: a pass keeps their axes without naming them."""
     lanes: dict[str, str] = field(default_factory=dict)
     """Lanes of every TRF tensor."""
+    sample: Sample | None = None
+    """What is computed; None: all."""
 
     def run(self) -> None:
         """Computes everything.
@@ -57,6 +61,13 @@ class Reference:
         if isinstance(place, str):
             return self.tensors[place]
         return self.tensors[place.tensor].tile(place.tile, evaluate(place.start, variables), place.length)
+
+    def _thinned(self, value: Named, op: str) -> Named:
+        """What an operation needs of a tensor that may be there whole."""
+        for axis, indices in (self.sample.of_op(op) if self.sample is not None else {}).items():
+            if axis in value.axes and value.values.shape[value.axes.index(axis)] == self.kernel.axes[axis]:
+                value = replace(value.taken(axis, indices), picks=value.picks)
+        return value
 
     def _write(self, place: Place, value: Named, variables: Mapping[str, int]) -> None:
         if isinstance(place, str):
@@ -84,7 +95,7 @@ class Reference:
         self.tensors[place.tensor] = whole
 
     def _dma(self, op: DmaOp, variables: Mapping[str, int]) -> None:
-        self._write(op.write, self._read(op.read, variables), variables)
+        self._write(op.write, self._thinned(self._read(op.read, variables), op.name), variables)
         self.spread[_tensor(op.write)] = _texts(op.chip, op.cluster, op.slice)
 
     def _reshape(self, op: ReshapeOp) -> None:
@@ -94,17 +105,16 @@ class Reference:
 
     def _pass(self, op: PassOp, variables: Mapping[str, int]) -> None:
         places = op.read if isinstance(op.read, tuple) else (op.read,)
-        found = [self._read(place, variables) for place in places]
+        found = [self._thinned(self._read(place, variables), op.name) for place in places]
         value = found[0] if op.interleave is None else _interleaved(found, op.interleave)
         spread = self._spread_of(op, places[0])
         kept = _names(*spread) | _written(op.steps[-1])
         for step in op.steps:
             if step.step == "contract_outer":
-                value = self._partly_summed(
-                    op, contract(value, self.tensors[step.with_], kept, bounded=self.bounded), spread
-                )
+                weights = self._thinned(self.tensors[step.with_], op.name)
+                value = self._partly_summed(op, contract(value, weights, kept, bounded=self.bounded), spread)
             elif step.step == "vector":
-                value, spread = run_chain(step.ops, value, self.tensors.__getitem__, self.kernel.axes, spread)
+                value, spread = run_chain(step.ops, value, partial(self._operand, op.name), self.kernel.axes, spread)
             else:
                 value = _step(step, value)
         last = op.steps[-1]
@@ -115,6 +125,9 @@ class Reference:
             self.tensors[last.write] = value
             self.spread[last.write] = spread
             self.lanes[last.write] = getattr(last, "lane", "")
+
+    def _operand(self, op: str, tensor: str) -> Named:
+        return self._thinned(self.tensors[tensor], op)
 
     def _spread_of(self, op: PassOp, place: Place) -> Texts:
         """Chip, Cluster and Slice behind the switch: as the last step says that states some, else the source's.
@@ -188,10 +201,18 @@ def unrolled(ops: tuple[Op, ...], variables: dict[str, int] | None = None) -> It
 
 
 def reference_outputs(
-    kernel: Kernel, inputs: dict[str, Raw], axes: dict[str, tuple[str, ...]], *, bounded: bool
+    kernel: Kernel,
+    inputs: dict[str, Raw],
+    axes: dict[str, tuple[str, ...]],
+    *,
+    bounded: bool,
+    sample: Sample | None = None,
 ) -> dict[str, Named]:
-    """Every output tensor on its named axes (in the order `axes` gives), from the bit patterns of the inputs."""
-    reference = Reference(kernel, bounded)
+    """Every output tensor on its named axes (in the order `axes` gives), from the bit patterns of the inputs.
+
+    Of a sample, the outputs have the indices that are in it.
+    """
+    reference = Reference(kernel, bounded, sample=sample)
     for name, raw in inputs.items():
         reference.tensors[name] = from_raw(raw, kernel.tensors[name].dtype, axes[name])
     reference.run()

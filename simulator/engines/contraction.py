@@ -35,12 +35,13 @@ _ODD = 0x5A5A5A5B
 
 @dataclass(frozen=True, slots=True)
 class Products:
-    """Factors of the products: `stream` [units, Time, Packet], bit patterns of `dtype`, and `weights` [units, Lane,
-    Time, Packet] (a view).
+    """Factors of the products: `stream` [units, Time / repeats, Packet], bit patterns of `dtype`, each step `repeats`
+    times, and `weights` [units, Lane, Time, Packet] (a view).
     """
 
     stream: NDArray[Any]
     dtype: str
+    repeats: int
     stream_poison: Bits | None
     weights: NDArray[Any]
     weights_poison: Bits | None
@@ -50,12 +51,13 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Accumulators [units, Lane, Time, Packet] in float32 or int32."""
+    """Accumulators [units, Lane, Time, Packet] in float32 or int32; those `needed` (units, steps), None for all."""
 
     values: NDArray[Any]
     poison: Bits | None
     cells: Identity
     steps: int
+    needed: tuple[Ints, Ints] | None = None
 
 
 def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
@@ -72,11 +74,11 @@ def contract_outer(run: Run, stage: Stage, flow: Flow) -> Products:
 
     # a Time of one step is not copied by the pairing, and still meets every step of the TRF's own axes
     whole = (flow.raw.shape[0], time, packet)
-    stream = np.broadcast_to(paired(flow.raw), whole)
+    stream = np.broadcast_to(_paired(flow.raw, flow, pack, 1), (whole[0], time // repeats, packet))
     poison = None if flow.poison is None else np.broadcast_to(paired(flow.poison), whole)
     weights, weights_poison = _walked(run, stage, entry, stream.shape[0])
     cells = _joined(run, stage, entry, flow.cells.moved(paired))
-    return Products(stream, flow.dtype, poison, weights, weights_poison, cells, time)
+    return Products(stream, flow.dtype, repeats, poison, weights, weights_poison, cells, time)
 
 
 def _repeats(run: Run, flow: Flow, pack: int, time: int, packet: int) -> int:
@@ -145,8 +147,8 @@ def _joined(run: Run, stage: Stage, entry: MemoryEntry, stream: Identity) -> Ide
 def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
     """A tree over the innermost 2^depth elements of the packet."""
     group = 1 << int(stage.settings["tree_depth"])
-    units, time, packet = products.stream.shape
-    columns = run.layouts.size(stage.packet)
+    units, once, packet = products.stream.shape
+    time, columns = once * products.repeats, run.layouts.size(stage.packet)
     lanes = products.weights.shape[1]
     if packet % group or packet // group < columns:
         raise ValueError(f"contract_packet: {packet} elements give no {columns} columns of {group}")
@@ -154,11 +156,13 @@ def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
     _check_dropped(run, products, columns * group)
     needed = _needed(run, products)
     if needed is None:
-        stream = decode(products.stream, products.dtype).reshape(shape)
+        wide = (units, once, products.repeats, *shape[2:])
+        stream = decode(products.stream, products.dtype).reshape(units, once, *shape[2:])[:, :, :columns]
         values = np.empty((units, lanes, time, columns), dtype=stream.dtype)
         for lane in range(lanes):
-            weights = np.ascontiguousarray(products.weights[:, lane]).reshape(shape)
-            np.einsum("utcg,utcg->utc", stream[:, :, :columns], weights[:, :, :columns], out=values[:, lane])
+            weights = np.ascontiguousarray(products.weights[:, lane]).reshape(wide)[:, :, :, :columns]
+            out = values[:, lane].reshape((*wide[:3], columns))
+            np.einsum("utcg,utrcg->utrc", stream, weights, out=out)
     else:
         values = _sampled_sums(products, needed, group, columns)
     poison = _packet_poison(products, shape, columns)
@@ -166,35 +170,57 @@ def contract_packet(run: Run, stage: Stage, products: Products) -> Sums:
     def first(part: NDArray[Any]) -> NDArray[Any]:
         return part if part.shape[3] == 1 else part[..., ::group][..., :columns]
 
-    return Sums(values, poison, products.cells.moved(first), time)
+    return Sums(values, poison, products.cells.moved(first), time, needed)
 
 
 def _needed(run: Run, products: Products) -> tuple[Ints, Ints] | None:
-    """Units and time steps with products of the sample; None for all."""
+    """Units and time steps with products of the sample, steps ascending in each unit; None for all."""
     sample = run.bench.sample
     wanted = {} if sample is None else sample.of_planned(run.bench.plan, run.op)
-    units, time, _ = products.stream.shape
+    units, once, _ = products.stream.shape
     hit = np.ones((1, 1), dtype=np.bool_)
     for axis in wanted.keys() & products.cells.index.keys():
         inside = np.zeros(run.layouts.axes[axis], dtype=np.bool_)
         inside[wanted[axis]] = True
-        at = np.clip(products.cells.total(axis), 0, len(inside) - 1)
-        hit = hit & inside[at].any(axis=(1, 3))
-    return None if hit.all() else tuple(np.nonzero(np.broadcast_to(hit, (units, time))))  # type: ignore[return-value]
+        hit = hit & _met(products.cells.index[axis], inside)
+    if hit.all():
+        return None
+    unit, step = np.nonzero(np.broadcast_to(hit, (units, once * products.repeats)))
+    return unit, step
+
+
+def _met(parts: tuple[Ints, ...], inside: Bits) -> Bits:
+    """Which units and time steps [units, Time] stand at an index inside, in some lane and column.
+
+    Parts that differ in lanes and columns alone are added to the indices asked for, so that they need not be spread.
+    """
+    apart = [p for p in parts if p.shape[0] == 1 and p.shape[2] == 1]
+    others = [p for p in parts if not (p.shape[0] == 1 and p.shape[2] == 1)]
+    top = len(inside)
+    reached = np.zeros(top, dtype=np.bool_)
+    for offset in np.unique(sum(apart, start=np.zeros((1, 1, 1, 1), dtype=np.int64))).tolist():
+        reached[: top - offset] |= inside[offset:]
+    at = sum(others, start=np.zeros((1, 1, 1, 1), dtype=np.int64))
+    return np.asarray(reached.take(at, mode="clip").any(axis=(1, 3)))
 
 
 def _sampled_sums(products: Products, needed: tuple[Ints, Ints], group: int, columns: int) -> NDArray[Any]:
     """Sums of a sample; all others are left as what no sum may be made of: not a number, or an odd one."""
-    units, time, packet = products.stream.shape
-    lanes, shape = products.weights.shape[1], (len(needed[0]), packet // group, group)
-    stream = decode(products.stream[needed], products.dtype).reshape(shape)
-    filler = np.nan if DTYPES[products.dtype].is_float else _ODD
-    values = np.full((units, lanes, time, columns), filler, dtype=stream.dtype)
-    steps = np.unravel_index(needed[1], _time_sizes(products.weights.shape[2:], time))
+    units, once, packet = products.stream.shape
+    unit, step = needed
+    time, lanes = once * products.repeats, products.weights.shape[1]
+    shape = (len(unit), packet // group, group)
+    stream = decode(products.stream[unit, step // products.repeats], products.dtype).reshape(shape)
+    values = _unknown((units, lanes, time, columns), stream.dtype)
+    steps = np.unravel_index(step, _time_sizes(products.weights.shape[2:], time))
     for lane in range(lanes):
-        weights = products.weights[:, lane][needed[0], *steps].reshape(shape)
-        values[needed[0], lane, needed[1]] = np.einsum("ncg,ncg->nc", stream[:, :columns], weights[:, :columns])
+        weights = products.weights[:, lane][unit, *steps].reshape(shape)
+        values[unit, lane, step] = np.einsum("ncg,ncg->nc", stream[:, :columns], weights[:, :columns])
     return values
+
+
+def _unknown(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    return np.full(shape, np.nan if dtype.kind == "f" else _ODD, dtype=dtype)
 
 
 def _time_sizes(sizes: tuple[int, ...], time: int) -> tuple[int, ...]:
@@ -242,7 +268,12 @@ def contract_time(run: Run, stage: Stage, sums: Sums, before: Stage) -> Sums:
         run.fail("contract_time_mismatch", message, stage.time, before.time)
         raise ValueError(message)
     starts = np.searchsorted(group[order], fed)
-    values = _accumulated(sums.values, order, starts, len(fed))
+    if sums.needed is None:
+        values = _accumulated(sums.values, order, starts, len(fed))
+    else:
+        values = _accumulated_sample(
+            sums.values, sums.needed, np.where(group < 0, -1, np.searchsorted(fed, group)), len(fed)
+        )
     poison = None if sums.poison is None else np.logical_or.reduceat(sums.poison[:, :, order], starts, axis=2)
     place = np.zeros(len(live), dtype=np.int64)
     place[fed] = np.argsort(order[starts], kind="stable")  # sums leave in the order in which they were begun
@@ -266,6 +297,20 @@ def _accumulated(values: NDArray[Any], order: Ints, starts: Ints, count: int) ->
         out = taken.reshape(units, lanes, count, size, columns)
         return np.asarray(out[:, :, :, 0] + out[:, :, :, 1] if size == 2 else out.sum(axis=3, dtype=values.dtype))
     return np.asarray(np.add.reduceat(values[:, :, order], starts, axis=2, dtype=values.dtype))
+
+
+def _accumulated_sample(values: NDArray[Any], needed: tuple[Ints, Ints], place: Ints, count: int) -> NDArray[Any]:
+    """The same for those needed: `place` is the output step of every input step, -1 for none."""
+    unit, step = needed
+    into = place[step]
+    unit, step, into = unit[into >= 0], step[into >= 0], into[into >= 0]
+    order = np.lexsort((step, into, unit))
+    unit, step, into = unit[order], step[order], into[order]
+    heads = np.flatnonzero((np.diff(unit, prepend=-1) != 0) | (np.diff(into, prepend=-1) != 0))
+    out = _unknown((*values.shape[:2], count, values.shape[3]), values.dtype)
+    sums = np.add.reduceat(values[unit, :, step], heads, axis=0, dtype=values.dtype) if len(heads) else values[:0, :, 0]
+    out[unit[heads], :, into[heads]] = sums
+    return out
 
 
 def time_groups(run: Run, before: str, after: str) -> tuple[NDArray[np.int64], Bits]:

@@ -87,7 +87,7 @@ def test_the_tree_keeps_columns_and_poison():
     out = contract_packet(
         run,
         make_stage("contract_packet", "f32", "S", "3", "4", tree_depth=2),
-        Products(stream, mask, weights, None, identity, 3),
+        Products(encode(stream, "bf16"), "bf16", 1, mask, weights, None, identity, 3),
     )
     for unit in range(0, 64, 9):
         for lane in range(2):
