@@ -30,6 +30,10 @@ BRIEFLY_SECONDS = 0.05
 """Limit of a solve that only asks whether a plan in hand still holds."""
 MANY_OPERATIONS, PRICING_SECONDS = 100, 1.0
 """From so many operations on, each other value of a choice is priced within this limit; its status says how far."""
+PRICED_OPERATIONS = 9000
+"""And so many operations are solved for again in all: at 300 operations 30 values are priced, at 1,000 nine."""
+RESTARTS = 3
+"""How often pricing begins anew because another value turned out to be better than the one of an unproved plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,8 @@ class _Planning:
     request: Request
     hint: Hint | None = None
     keep: Hint | None = None
+    solves: int = 0
+    """How often a changed problem was solved again."""
 
     @property
     def problem(self) -> Problem:
@@ -146,7 +152,9 @@ class _Planning:
             return self._undecided(solution)
         if solution.status == "optimal":
             _, solution = leave_main_free(self.problem, solution, self._again)
-        priced = self._priced(solution) if self.options.alternatives else {}
+        priced: assemble.Priced = {}
+        if self.options.alternatives:
+            solution, priced = self._priced(solution)
         out = self._plan(solution, priced)
         if self.options.why:
             out = self._with_levers(out, solution)
@@ -176,10 +184,12 @@ class _Planning:
 
     def _again(self, problem: Problem, hint: Solution) -> Solution:
         """A solve of a changed problem, starting from a plan of ours; undecided once the user has stopped us."""
-        if self.stop.is_set():
+        left = self._left()
+        if self.stop.is_set() or left == 0:
             return replace(hint, status="unknown", makespan=None)
         limits = self._limits()
-        if len(problem.operations) > MANY_OPERATIONS:
+        self.solves += 1
+        if left is not None:
             limits = replace(limits, time_limit_seconds=min(limits.time_limit_seconds, PRICING_SECONDS))
         return solver.solve(problem, limits, hint=hint, stop=self.stop)
 
@@ -187,16 +197,41 @@ class _Planning:
         if self.on_plan is not None:
             self.on_plan(self._plan(solution, {}))
 
-    def _priced(self, solution: Solution) -> assemble.Priced:
-        done, total = 0, sum(1 for _ in pricing.variants(self.problem, solution))
+    def _left(self) -> int | None:
+        """How often a large problem may still be solved again; None where there is no limit."""
+        count = len(self.problem.operations)
+        return max(PRICED_OPERATIONS // count - self.solves, 0) if count > MANY_OPERATIONS else None
+
+    def _priced(self, solution: Solution) -> tuple[Solution, assemble.Priced]:
+        """The prices of other values, and the plan: one that is not proved is given up for a price below it."""
+        for restart in range(RESTARTS + 1):
+            better, priced = self._priced_once(solution, may_change=restart < RESTARTS)
+            if better is None:
+                break
+            proof = {f: getattr(solution, f) for f in ("status", "stopped_by", "lower_bound", "stats")}
+            solution = replace(better, **proof)
+            self._improved(solution)
+        return solution, priced
+
+    def _priced_once(self, solution: Solution, *, may_change: bool) -> tuple[Solution | None, assemble.Priced]:
+        """Prices; and instead of the rest of them the first plan that is shorter, if that `may_change` the plan."""
+        most, better = self._left(), None
+        total = sum(1 for _ in pricing.variants(self.problem, solution))
+        total, done = total if most is None else min(total, most), 0
 
         def solve(problem: Problem, hint: Solution) -> Solution:
-            nonlocal done
+            nonlocal done, better
+            if better is not None:
+                return replace(hint, status="unknown", makespan=None)
             self.progress("pricing alternatives", done / total if total else None)
             done += 1
-            return self._again(problem, hint)
+            found = self._again(problem, hint)
+            if may_change and found.makespan is not None and found.makespan < (solution.makespan or 0):
+                better = found
+            return found
 
-        return pricing.price(self.problem, solution, solve)
+        priced = pricing.price(self.problem, solution, solve, most)
+        return better, priced
 
     def _with_levers(self, out: Plan, solution: Solution) -> Plan:
         self.progress("pricing what binds", None)
@@ -207,9 +242,7 @@ class _Planning:
         if not self.options.verify:
             return out
         self.progress("simulating", None)
-        verified = out.model_copy(
-            update={"verification": verify.simulate(out, seed=self.options.seed, random=self.options.random)}
-        )
+        verified = verify.verified(out, self.options)
         if self.on_plan is not None:
             self.on_plan(verified)
         return verified

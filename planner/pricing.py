@@ -14,6 +14,8 @@ from planner.assemble import places_in_use
 from planner.choices import BUFFERS, REGION, Choices, in_place_edges
 from solver import Solution
 
+NOT_PRICED = "not priced: the kernel has many operations, and others take longer"
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -26,15 +28,22 @@ class Variant:
 
 
 def price(
-    problem: Problem, chosen: Solution, solve: Callable[[Problem, Solution], Solution]
+    problem: Problem, chosen: Solution, solve: Callable[[Problem, Solution], Solution], most: int | None = None
 ) -> dict[tuple[str, str], tuple[Alternative, ...]]:
-    """Alternatives by (operation of the kernel file, field); for `buffers` the chosen value comes first."""
+    """Alternatives by (operation of the kernel file, field); for `buffers` the chosen value comes first.
+
+    With `most` only so many are solved for, those of the operations that take the most cycles; the others say so.
+    """
     out: dict[tuple[str, str], list[Alternative]] = {}
     for op, field, value, alternative in _illegal(problem):
         out.setdefault((op, field), []).append(alternative)
         del value
     looped = {op.base for op in problem.operations if op.iteration}
-    for variant in variants(problem, chosen):
+    for variant, priced in _chosen_for(list(variants(problem, chosen)), problem, chosen, most):
+        if not priced:
+            left_out = Alternative(value=variant.value, makespan_cycles=None, status="unknown", message=NOT_PRICED)
+            out.setdefault((variant.op, variant.field), []).append(left_out)
+            continue
         found = solve(variant.problem, chosen)
         scope = "in all iterations" if variant.op in looped else ""
         alternative = Alternative(
@@ -49,6 +58,20 @@ def price(
         )
         out[op, BUFFERS] = [places, *out.get((op, BUFFERS), [])]
     return {key: tuple(values) for key, values in out.items()}
+
+
+def _chosen_for(
+    found: list[Variant], problem: Problem, chosen: Solution, most: int | None
+) -> list[tuple[Variant, bool]]:
+    """Every variant, and whether it is solved for."""
+    if most is None or len(found) <= most:
+        return [(v, True) for v in found]
+    work: dict[str, int] = {}
+    for op in problem.operations:
+        cycles = sum(m.cycles for m in op.modes if m.id == chosen.modes.get(op.name))
+        work[op.base] = work.get(op.base, 0) + cycles
+    first = set(sorted(range(len(found)), key=lambda k: (-work.get(found[k].op, 0), k))[:most])
+    return [(v, k in first) for k, v in enumerate(found)]
 
 
 def variants(problem: Problem, chosen: Solution) -> Iterator[Variant]:
