@@ -23,6 +23,7 @@ from planner.engines.contraction import inner_time
 from planner.engines.intra_slice_identity import IDENTITY, NONE, UNKNOWN, VCG, Held, identity_findings
 from planner.engines.reduced_axis import reads_only, set_apart, without, written_cut
 from planner.engines.shapes import disagreement, kept, show
+from planner.engines.valid_count_proposals import proposal
 from planner.engines.vector_shape import packet_ways
 
 if TYPE_CHECKING:
@@ -193,9 +194,8 @@ def _masked(ground: Ground, stream: Stream, config: ReduceConfig) -> Masked:
         f"the valid count generator cannot skip the padding of {config.axis} over Slice `{text(stream.slice)}`, Time"
         f" `{text(time)}`, Packet `{text(packet)}`: {verdict.reason}; the counts are those of the mapping"
     )
-    out = (
-        f"padding that holds the identity of {config.op}, or {config.axis} in Time alone, or its major digits in Slice"
-    )
+    other = proposal(ground.hardware, stream.slice, time, packet, config.axis)
+    out = f"padding that holds the identity of {config.op}" + (f", or {other}" if other else "")
     return [], settings, (Finding("vcg_not_expressible", message, verdict.reason, "a setting", out),)
 
 

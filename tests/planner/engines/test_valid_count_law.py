@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from itertools import pairwise
 from math import prod
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 from models.cells import LIVE, all_cells
-from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Stride, pair, text
+from models.mapping import Axis, Broadcast, Mapping, Modulo, Pad, Stride, nodes, pair, text
 from models.parse import parse
 from planner.engines.valid_count import derive
+from planner.engines.valid_count_proposals import proposal
 from tests.planner.pass_cases import HARDWARE
 
 DEFAULT, LONG = 300, 10_000
@@ -191,6 +193,40 @@ def test_placements_without_settings(name: str):
     assert found.padded
     assert found.settings is None
     assert found.reason
+
+
+@pytest.mark.parametrize("name", INEXPRESSIBLE)
+def test_another_placement_is_proposed_where_the_reduced_axis_is_in_the_way(name: str):
+    *texts, size = INEXPRESSIBLE[name]
+    axes = AXES | {"R": size}
+    said = proposal(HARDWARE, *(parse(t, axes) for t in texts), "R")
+    if name == "five axes":
+        assert said == ""
+        return
+    placed = [parse(t, axes) for t in re.findall(r"`([^`]*)`", said)]
+    found = derive(HARDWARE, *placed, "R")
+    assert found.settings is not None
+    assert placed[0].size == parse(texts[0], axes).size
+    kind = np.broadcast_to(all_cells(*placed).kind, tuple(e.size for e in placed))
+    given = np.broadcast_to(all_cells(*(parse(t, axes) for t in texts)).kind, [parse(t, axes).size for t in texts])
+    assert (kind == LIVE).sum() == (given == LIVE).sum(), "as many cells as before"
+
+
+def test_random_proposals_can_be_set_and_hold_the_axis():
+    rng, told = random.Random(7), 0
+    for _ in range(300):
+        stream = placement(rng)
+        verdict = derive(HARDWARE, *stream, "R")
+        said = proposal(HARDWARE, *stream, "R") if verdict.reason and verdict.padded else ""
+        if not said:
+            continue
+        told += 1
+        axes = {n.name: n.size for e in stream for n in nodes(e) if isinstance(n, Axis)}
+        placed = [parse(t, axes) for t in re.findall(r"`([^`]*)`", said)]
+        found = derive(HARDWARE, *placed, "R")
+        assert found.settings is not None or not found.padded
+        assert placed[0].size == stream[0].size
+    assert told > 20
 
 
 def test_slice_and_packet_where_every_flit_is_full_or_empty():
