@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from ortools.sat.python import cp_model
-
-from solver.engine import DETERMINISTIC_PER_SECOND, configure
+from solver.engine import DETERMINISTIC_PER_SECOND, run
 from solver.solution import Options
 from solver.windows.board import Board
 from solver.windows.frame import Frame, Stretch
@@ -55,6 +53,11 @@ class Limits:
         """A share of what is left; what it uses is to be taken off by hand."""
         now = time.monotonic()
         return Limits(self.left * share, None if self.until is None else now + (self.until - now) * share, self.stop)
+
+    def most(self, effort: float) -> float:
+        """So much deterministic time for one window, or what is left."""
+        left = self.left if self.until is None else (self.until - time.monotonic()) * DETERMINISTIC_PER_SECOND
+        return max(min(effort, left), 0.0)
 
     def reached(self) -> bool:
         """Whether it is time to end."""
@@ -137,9 +140,7 @@ class Sweeper:
         else:
             with ThreadPoolExecutor(len(parts)) as pool:
                 done = list(pool.map(one, parts))
-        spent = sum(d.spent for d in done)
-        self.limits.left -= spent
-        self.spent += spent
+        self.spent += sum(d.spent for d in done)
         return [d for d in done if d.high > d.low]
 
     def _part(self, frame: Frame, lows: Sequence[int], width: int, effort: float, sweep: int) -> Done:
@@ -152,6 +153,7 @@ class Sweeper:
             if self._fresh(low, width, effort):
                 won, took = self._one(Window(at, low, stop), effort, sweep)
                 self._remember(low, width, effort, won=won)
+                self.limits.left -= took + OVERHEAD
                 spent, high = spent + took + OVERHEAD, stop
         return Done(lows[0], high, tuple(at.order[lows[0] : high]), tuple(at.chosen), at.won, spent)
 
@@ -174,9 +176,10 @@ class Sweeper:
         if not least:
             return False, 0.0
         shift = build(window, least)
-        solver = cp_model.CpSolver()
-        configure(solver, Options(effort / DETERMINISTIC_PER_SECOND, 1, self.options.seed + sweep), small=False)
-        if solver.solve(window.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        seconds = self.limits.most(effort) / DETERMINISTIC_PER_SECOND
+        done = run(window.cp, Options(seconds, 1, self.options.seed + sweep), stop=self.limits.stop)
+        solver = done.solver
+        if not done.found:
             return False, solver.deterministic_time
         starts = {item: solver.value(var) for item, var in window.starts.items()}
         ways = {
