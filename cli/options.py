@@ -32,6 +32,13 @@ Workers = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**31 - 1, help="Seed of everything drawn.")]
 
+Sample = Annotated[
+    str | None,
+    typer.Option(
+        "--sample", metavar="FRACTION|COUNT", help="Compute and compare a random part of the outputs, drawn by --seed."
+    ),
+]
+
 
 class Objective(StrEnum):
     """What shall be least."""
@@ -88,6 +95,27 @@ def choices(texts: Iterable[str] | None, option: str) -> list[tuple[str, str]]:
             raise typer.BadParameter(f"{option} {text}: wanted OP.FIELD=VALUE, as store_b.context=sub")
         out.append((field, value))
     return out
+
+
+def sample(text: str | None) -> float | None:
+    """Reads `4096` as a count of elements, `0.01` and `1%` as a fraction of them.
+
+    Raises:
+        typer.BadParameter: neither a whole number from 1 up nor a fraction above 0 and up to 1.
+
+    """
+    if text is None:
+        return None
+    try:
+        if text.strip().isdecimal():
+            part: float = int(text)
+        else:
+            part = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        part = 0
+    if not part > 0 or (isinstance(part, float) and part > 1):
+        raise typer.BadParameter(f"--sample {text}: wanted a count of elements, as 4096, or a fraction, as 0.01 or 1%")
+    return part
 
 
 def _pair(text: str, option: str, wanted: str) -> tuple[str, str]:

@@ -69,6 +69,7 @@ def plan(
     why: Annotated[bool, typer.Option("--why", help="Price what would have to give for a shorter plan.")] = False,
     verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")] = True,
     random: Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")] = False,
+    sample: options.Sample = None,
     emit_kernel: Annotated[
         Path | None,
         typer.Option("--emit-kernel", metavar="FILE", help="Write the kernel with all layouts chosen, as operations."),
@@ -79,7 +80,8 @@ def plan(
 ) -> int:
     """Check a kernel, plan it, execute the plan in the simulator, and show and write it.
 
-    Status 0: planned; 1: the kernel is wrong or infeasible, or the plan did not verify; 3: undecided within the limit.
+    Status 0: planned; 1: the kernel is wrong or infeasible, or the plan did not verify; 3: undecided within the limit,
+    or planned and too large to be executed.
     """
     from planner import PlanOptions, Request
     from planner.export import write_kernel
@@ -95,7 +97,16 @@ def plan(
         fixed=dict(options.choices(fix, "--fix")),
         forbidden=tuple(options.choices(forbid, "--forbid")),
     )
-    limits = PlanOptions(time_limit, workers, seed, alternatives=alternatives, why=why, verify=verify, random=random)
+    limits = PlanOptions(
+        time_limit,
+        workers,
+        seed,
+        alternatives=alternatives,
+        why=why,
+        verify=verify,
+        random=random,
+        sample=options.sample(sample),
+    )
     job = _Job(kernel, request, limits, Progress(talk))
     result = _run(talk, job)
     interrupted = job.stop.is_set()
@@ -125,7 +136,7 @@ def _report(found: Plan | None) -> int:
     if found is None:
         return UNDECIDED
     if found.verification is not None and not found.verification.ok:
-        return INVALID
+        return UNDECIDED if found.verification.not_run else INVALID
     return _STATUS[found.status]
 
 

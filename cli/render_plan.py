@@ -114,13 +114,15 @@ def _place(entry: MemoryEntry) -> str:
 
 def verdict(verification: Verification) -> str:
     """Values, cycles and rules as the simulator found them, in one line when all is well."""
-    cycles = verification.cycles
+    if verification.not_run:
+        return styled(f"not executed, so not verified: {verification.not_run}", verdict_style(False))
+    cycles, simulated = verification.cycles, verification.cycles.simulated or 0
     lines = [
         styled(
             ", ".join(
                 (
                     f"values {_values(verification)}",
-                    f"cycles planned {cycles.planned:,} {'=' if cycles.ok else '≠'} simulated {cycles.simulated:,}",
+                    f"cycles planned {cycles.planned:,} {'=' if cycles.ok else '≠'} simulated {simulated:,}",
                     f"{len(verification.violations) or 'no'} violation{'s' * (len(verification.violations) != 1)}",
                 )
             ),
@@ -141,11 +143,18 @@ def _values(verification: Verification) -> str:
     if not all(v.ok for v in values):
         return "wrong"
     error = max(v.max_abs_error for v in values)
-    return "exact" if error == 0 else f"within tolerance (largest error {error:.3g})"
+    found = "exact" if error == 0 else f"within tolerance (largest error {error:.3g})"
+    if all(v.sampled is None for v in values):
+        return found
+    taken = sum(v.elements if v.sampled is None else v.sampled for v in values)
+    return f"{found} in {taken:,} of {sum(v.elements for v in values):,} elements, sampled"
 
 
 def _error(values: Values) -> str:
-    return f"largest error {values.max_abs_error:.6g} among {values.elements:,} elements"
+    among = f"{values.elements:,} elements"
+    if values.sampled is not None:
+        among = f"{values.sampled:,} sampled of {among}"
+    return f"largest error {values.max_abs_error:.6g} among {among}"
 
 
 def _long_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:

@@ -22,6 +22,7 @@ def simulate(
     ] = None,
     seed: options.Seed = 0,
     random: Annotated[bool, typer.Option("--random", help="Draw real numbers instead of small integers.")] = False,
+    sample: options.Sample = None,
 ) -> int:
     """Execute a plan and check it: values, cycles, and every rule once more from the plan alone.
 
@@ -29,9 +30,10 @@ def simulate(
     """
     import planner
 
+    part = options.sample(sample)
     found = planner.read_plan(plan)
     arrays = None if inputs is None else planner.read_inputs(inputs, found)
-    verification = planner.simulate(found, inputs=arrays, seed=seed, random=random)
+    verification = planner.simulate(found, inputs=arrays, seed=seed, random=random, sample=part)
     if talk.json:
         talk.data(verification.model_dump_json(indent=2))
     elif not talk.quiet:

@@ -127,10 +127,10 @@ class Values(PlanRecord):
 
 
 class Cycles(PlanRecord):
-    """Planned makespan against the simulated one."""
+    """Planned makespan against the simulated one, None where nothing was simulated."""
 
     planned: int
-    simulated: int
+    simulated: int | None
     ok: bool
 
 
@@ -145,16 +145,17 @@ class Violation(PlanRecord):
 
 
 class Verification(PlanRecord):
-    """What the simulator says about a plan."""
+    """What the simulator says about a plan; `not_run` says why it could not execute it."""
 
     values: dict[str, Values] = Field(default_factory=dict)
     cycles: Cycles
     violations: tuple[Violation, ...] = ()
+    not_run: str = ""
 
     @property
     def ok(self) -> bool:
         """Values equal, cycles equal, nothing broken."""
-        return self.cycles.ok and not self.violations and all(v.ok for v in self.values.values())
+        return not self.not_run and self.cycles.ok and not self.violations and all(v.ok for v in self.values.values())
 
 
 class Note(PlanRecord):

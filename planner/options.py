@@ -12,7 +12,8 @@ class PlanOptions:
 
     `alternatives`: price the other values of every choice, each by a solve of its own. `why`: price what each rule and
     operation on the chain of the makespan would buy if it gave way. `verify`: execute the plan in the simulator;
-    `random` draws real numbers for that instead of seeded integers. `corrections`: look for changes that make an
+    `random` draws real numbers for that instead of seeded integers, `sample` compares a random part of the outputs: a
+    count of elements as an int, a fraction up to 1 as a float. `corrections`: look for changes that make an
     infeasible kernel fit.
     """
 
@@ -23,6 +24,7 @@ class PlanOptions:
     why: bool = False
     verify: bool = True
     random: bool = False
+    sample: float | None = None
     corrections: bool = True
 
 

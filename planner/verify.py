@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import simulator
-from models.plan import Plan, Verification
+from models.faults import FaultError
+from models.plan import Cycles, Plan, Verification
+from planner.options import PlanOptions
 
 
 def simulate(
@@ -38,3 +40,15 @@ def simulate(
         random=random,
         sample=sample,
     )
+
+
+def verified(plan: Plan, options: PlanOptions) -> Plan:
+    """A plan with its verification; one too large to be executed says that, so that the plan is not lost."""
+    try:
+        found = simulate(plan, seed=options.seed, random=options.random, sample=options.sample)
+    except FaultError as error:
+        if any(fault.rule != "plan_too_large" for fault in error.faults):
+            raise
+        reason = "; ".join(f"{fault.rule}: {fault.message}" for fault in error.faults)
+        found = Verification(cycles=Cycles(planned=plan.makespan_cycles or 0, simulated=None, ok=False), not_run=reason)
+    return plan.model_copy(update={"verification": found})

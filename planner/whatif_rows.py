@@ -55,7 +55,7 @@ class Row(BaseModel):
 
 def row_of(number: int, changes: dict[str, str], plan: Plan) -> Row:
     """The row of a plan; sentences and changes are added by who knows the base."""
-    verdict = None if plan.verification is None else plan.verification.ok
+    verdict = None if plan.verification is None or plan.verification.not_run else plan.verification.ok
     wrong = verdict is False
     undecided = "" if plan.makespan_cycles is not None else f"no plan within the limit ({plan.stopped_by})"
     return Row(

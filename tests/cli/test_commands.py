@@ -143,7 +143,7 @@ def test_simulate_gives_the_verdict_on_a_plan(monkeypatch, tmp_path, verificatio
     result = run("simulate", file, "--seed", "7", "--random")
     assert result.exit_code == status
     assert words in result.stdout
-    assert asked == {"plan": a_plan(), "inputs": None, "seed": 7, "random": True}
+    assert asked == {"plan": a_plan(), "inputs": None, "seed": 7, "random": True, "sample": None}
     assert Verification.model_validate_json(run("simulate", file, "--json").stdout) == verification
 
 
