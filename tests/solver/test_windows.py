@@ -17,6 +17,7 @@ from solver.list_schedule import list_schedules
 from solver.placing import placed
 from solver.windows import improved
 from solver.windows.board import board
+from solver.windows.frame import Frame, Stretch
 from solver.windows.repeat import period, repeated
 from solver.windows.timing import early, in_time, late
 from tests.solver.brute_force import optimum
@@ -181,3 +182,17 @@ def test_bound_of_loads_and_passes_never_exceeds_the_optimum(seed):
     p = loads_and_passes(random.Random(seed))
     index = Index(p)
     assert bound(index).makespan <= optimum(p)
+
+
+def test_a_window_takes_on_only_what_the_block_behind_can_follow():
+    p = decoder(1, "balanced", 0)
+    index = Index(p)
+    plan = first_plan(index)
+    made = board(index, plan)
+    timing = timing_of(made, plan)
+    at = Stretch(Frame(made, timing, late(made.mirrored(), timing), RNGD.kernel.first_start_cycles), 10)
+    assert at.advance(10, 58)
+    items, last = at.order[10:58], at.last
+    assert at.settle(items, {}, 0), "the order it has"
+    assert not at.settle(items, {}, -last), "a shift that nothing gives"
+    assert (at.order[10:58], at.won, at.last) == (items, 0, last)
