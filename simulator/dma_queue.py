@@ -104,14 +104,25 @@ def long_queue_tenths(requests: Pieces, hardware: Hardware) -> int:
     dma = hardware.dma
     if len(requests.unit) <= dma.queue_requests:
         return queue_tenths(requests, hardware)
-    place = _place_in_unit(requests.unit)
-    fits = dma.queue_requests // len(np.unique(requests.unit))
-    first = max(2 * dma.burst_requests, 1 << (fits.bit_length() - 1 if fits else 0))
+    place, first = _place_in_unit(requests.unit), _first(requests, hardware)
     half = first // 2
     start = queue_tenths(requests.where(place < half), hardware)
     end = queue_tenths(requests.where(place < first), hardware)
     further = max(0, int(place.max()) + 1 - first)
     return end + (2 * further * (end - start) + half) // (2 * half)
+
+
+def queued(requests: Pieces, hardware: Hardware) -> int:
+    """How many of the requests a queue of any number of them is simulated for."""
+    if len(requests.unit) <= hardware.dma.queue_requests:
+        return len(requests.unit)
+    return int((_place_in_unit(requests.unit) < _first(requests, hardware)).sum())
+
+
+def _first(requests: Pieces, hardware: Hardware) -> int:
+    """m: a power of two, so many that the queue's limit is not passed, and two bursts at least."""
+    fits = hardware.dma.queue_requests // len(np.unique(requests.unit))
+    return max(2 * hardware.dma.burst_requests, 1 << (fits.bit_length() - 1 if fits else 0))
 
 
 def _place_in_unit(unit: Ints) -> Ints:

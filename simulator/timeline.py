@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from models.dtypes import DTYPES
 from models.hardware import Hardware
 from models.plan import Stage
-from simulator.dma_queue import Pieces, cut, cut_from_start, engine_of, long_queue_tenths, queue_tenths, runs
+from simulator.dma_queue import Pieces, cut, cut_from_start, engine_of, long_queue_tenths, queue_tenths, queued, runs
 from simulator.engines.dma_timeline import Moved
 
 Ints = NDArray[np.int64]
@@ -82,6 +82,8 @@ def _transfer(moved: Moved, direction: str, hardware: Hardware) -> Transfer:
         "bytes": int(per_unit.sum()),
         "bytes_per_slice": int(per_unit.max()),
         "ideal_cycles": -(-int(per_unit.sum()) // hardware.dma.peak_bytes_per_cycle),
+        "run_bytes": int(found.length.max()),
+        "shared": _moves_twice(found),
     }
     cycles, counts = (_load if direction == "load" else _store)(found, units, hardware)
     return Transfer(cycles, common | counts)
@@ -129,10 +131,11 @@ def _load(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[str
         "full_blocks": int((requests.length == dma.access_bytes).sum()),
         "partial_writes": 0,
     }
+    group, (queue, simulated) = _group_cycles(units, hardware), _queue(requests, hardware)
+    counts["simulated_requests"] = simulated
     if len(units) == 1:
         tenths = dma.single_slice_base_cycles * _TENTHS + dma.single_slice_request_tenths * len(requests.unit)
         return _rounded(tenths), counts
-    group, queue = _group_cycles(units, hardware), _queue(requests, hardware)
     counts |= {"group_cycles": group, "queue_cycles": queue / _TENTHS}
     return _rounded((dma.load_base_cycles + group) * _TENTHS + queue), counts
 
@@ -142,19 +145,22 @@ def _group_cycles(units: Ints, hardware: Hardware) -> int:
     return hardware.dma.group_cycles if several else 0
 
 
-def _queue(requests: Pieces, hardware: Hardware) -> int:
-    """Q. Beyond one packet per slice, whole blocks of which none is moved twice go as packets laid back to back,
+def _queue(requests: Pieces, hardware: Hardware) -> tuple[int, int]:
+    """Q, and how many requests were simulated for it.
+
+    Beyond one packet per slice, whole blocks of which none is moved twice go as packets laid back to back,
     simulated for one packet of each slice and scaled; all else at its real addresses.
     """
     dma = hardware.dma
     most = int(np.bincount(requests.unit, weights=requests.length).max())
     whole = bool((requests.length == dma.access_bytes).all())
     if most <= dma.packet_bytes or not whole or _moves_twice(requests):
-        return long_queue_tenths(requests, hardware)
+        return long_queue_tenths(requests, hardware), queued(requests, hardware)
     units = np.unique(requests.unit)
     packets = Pieces(units, np.arange(len(units)) * dma.packet_bytes, np.full(len(units), dma.packet_bytes))
-    end = queue_tenths(cut(packets, dma.access_bytes), hardware) * most
-    return (end + dma.packet_bytes // 2) // dma.packet_bytes
+    one = cut(packets, dma.access_bytes)
+    end = queue_tenths(one, hardware) * most
+    return (end + dma.packet_bytes // 2) // dma.packet_bytes, len(one.unit)
 
 
 def _moves_twice(requests: Pieces) -> bool:
@@ -169,11 +175,12 @@ def _store(found: Pieces, units: Ints, hardware: Hardware) -> tuple[int, dict[st
     pieces = cut(cut_from_start(found, dma.access_bytes), dma.access_bytes)
     full = pieces.length == dma.access_bytes
     group = _group_cycles(units, hardware)
-    queue = _queue(pieces.where(full), hardware) if full.any() else 0
+    queue, simulated = _queue(pieces.where(full), hardware) if full.any() else (0, 0)
     partial = _partial_tenths(pieces.where(~full), hardware) if not full.all() else 0
     blocks = np.unique(pieces.start[~full] // dma.access_bytes, return_counts=True)[1]
     counts: dict[str, float] = {
         "requests": len(pieces.unit),
+        "simulated_requests": simulated,
         "full_blocks": int(full.sum()),
         "partial_writes": int((~full).sum()),
         "partial_blocks": len(blocks),

@@ -61,9 +61,9 @@ def _judged(ground: Ground, ends: tuple[TensorLayout, TensorLayout], direction: 
         "read": source.name,
         "write": destination.name,
         "direction": direction,
+        "run_bytes": runs.length * bits // 8,
         **cost.settings,
         "ideal_cycles": ideal,
-        "run_bytes": runs.length * bits // 8,
         "shared": walk.shared,
     }
     return Outcome(stream=_stream(source, destination), steps=cost.cycles, settings=settings)

@@ -171,7 +171,7 @@ def load_cost(runs: Runs, bits: int, hardware: Hardware) -> Cost:
     part, pieces, waited = _requests(runs, bits, dma, store=False)
     requests = part.scaled(pieces.unit.size)
     full = part.scaled(int(np.count_nonzero(pieces.length == dma.access_bytes)))
-    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited)
+    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited) | _runs_settings(part, bits)
     settings |= {"requests": requests, "full_blocks": full, "partial_writes": 0}
     if units.size == 1:
         tenths = dma.single_slice_base_cycles * TENTHS + dma.single_slice_request_tenths * requests
@@ -188,6 +188,11 @@ def _queue_settings(waited: Queue) -> dict[str, Any]:
         "queue_cycles": waited.tenths / TENTHS,
         "estimate": waited.how,
     }
+
+
+def _runs_settings(part: Part, bits: int) -> dict[str, Any]:
+    """The longest run of a slice in HBM; no run of the walk goes on where a part of it ends."""
+    return {"run_bytes": int(to_bytes(part.found, bits).length.max(initial=0))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +231,7 @@ def store_cost(runs: Runs, bits: int, hardware: Hardware) -> Cost:
     groups = _group_cycles(units, dma)
     base = dma.store_base_cycles + groups + (dma.partial_base_cycles if partial.writes else 0)
     requests = part.scaled(pieces.unit.size)
-    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited)
+    settings = _shape(units, sizes, bits, hardware) | _queue_settings(waited) | _runs_settings(part, bits)
     settings |= {
         "requests": requests,
         "full_blocks": requests - partial.writes,

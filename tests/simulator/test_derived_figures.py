@@ -85,6 +85,11 @@ def test_what_a_store_says_of_the_file_is_named(key, value, product):
     assert "settings_mismatch" in named(changed(product, "to_trf", key, value))
 
 
+@pytest.mark.parametrize(("key", "value"), [("run_bytes", 7), ("simulated_requests", 7), ("shared", 7)])
+def test_what_a_transfer_was_counted_from_is_named(key, value, product):
+    assert "settings_mismatch" in named(changed(product, "dma", key, value))
+
+
 @pytest.mark.parametrize(("key", "value"), [("time", "A, A"), ("time", "nonsense ["), ("packet", "1 # 8")])
 def test_layouts_of_a_vector_op_are_those_of_its_stage(key, value, tmp_path):
     plan = holds(reduce_kernel(np.random.default_rng(4)).text, tmp_path)
