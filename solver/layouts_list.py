@@ -10,6 +10,7 @@ from solver.layouts import Candidate, LayoutProblem, Route, Spot
 
 Key = tuple[str, ...]
 """What has works of its own: `("step", op, index)`, `("to", tensor, place)`, `("ends", op)`."""
+Ways = dict[Key, tuple[Route, ...]]
 Cost = tuple[int, int]
 """The last end, and all ends together."""
 
@@ -31,10 +32,11 @@ class Listed:
 
 @dataclass(slots=True)
 class Lister:
-    """Schedules choices of a problem, and looks for better ones until `most` were scheduled."""
+    """Schedules choices of a problem, and looks for better ones than `start` until `most` were scheduled."""
 
     problem: LayoutProblem
     most: int
+    start: Mapping[str, int] = field(default_factory=dict)
     asked: int = 0
     index: dict[str, int] = field(init=False)
 
@@ -43,7 +45,7 @@ class Lister:
         self.index = {op.name: i for i, op in enumerate(self.problem.operations)}
 
     def search(self) -> Listed | None:
-        """Each operation's first candidate, then exchanges of one, of two that feed each other, and of routes."""
+        """The start or first candidates, then exchanges of one, of routes, and of two that feed each other."""
         best = self._first()
         while best is not None:
             better = next((b for b in self._changes(best) if b.cost < best.cost), None)
@@ -56,7 +58,8 @@ class Lister:
         """The first candidates; where a pair of them is impossible, the first that is not."""
         chosen: dict[str, int] = {}
         for op in self.problem.operations:
-            fitting = (i for i, c in enumerate(op.candidates) if self._routes(chosen | {op.name: i}, op.name, c))
+            order = sorted(range(len(op.candidates)), key=lambda i: i != self.start.get(op.name, 0))
+            fitting = (i for i in order if self._routes(chosen | {op.name: i}, op.name, op.candidates[i]))
             found = next(fitting, None)
             if found is None:
                 return None
@@ -102,11 +105,9 @@ class Lister:
             source = self.problem.operations[self.index[tensor]].candidates[chosen[tensor]].gives
         return self.problem.between(tensor, source, place)
 
-    def _routes(
-        self, chosen: Mapping[str, int], name: str, candidate: Candidate
-    ) -> dict[Key, tuple[Route, ...]] | None:
+    def _routes(self, chosen: Mapping[str, int], name: str, candidate: Candidate) -> Ways | None:
         """The routes of everything that one operation needs; None where a tensor cannot be brought."""
-        out: dict[Key, tuple[Route, ...]] = {}
+        out: Ways = {}
         for spot in candidate.reads:
             found = self._between(chosen, spot)
             if not found:
@@ -202,3 +203,35 @@ def _tails(routes: Mapping[Key, Route], before: Mapping[Key, list[Key]]) -> dict
         else:
             stack += [(key, True), *((b, False) for b in behind[key] if b not in out)]
     return out
+
+
+def load_bound(problem: LayoutProblem) -> int:
+    """What the resources have to serve at least, whatever is chosen: no schedule of any choice is shorter."""
+    total: dict[str, int] = {}
+    for op in problem.operations:
+        parts = [_least([s.routes for s in c.steps] + ([c.endings] if c.endings else [])) for c in op.candidates]
+        _add(total, {r: min(p.get(r, 0) for p in parts) for r in parts[0]})
+    for tensor, place in problem.given.items():
+        reading = (op.candidates for op in problem.operations)
+        always = [cs for cs in reading if all(any(s[0] == tensor for s in c.reads) for c in cs)]
+        ways = [
+            routes for (t, source, _), routes in problem.routes.items() if (t, source) == (tensor, place) and routes
+        ]
+        if always and ways and not any(s == (tensor, place) for cs in always for c in cs for s in c.reads):
+            parts = [_least([routes]) for routes in ways]
+            _add(total, {r: min(p.get(r, 0) for p in parts) for r in parts[0]})
+    return problem.frame_cycles + max(total.values(), default=0)
+
+
+def _least(choices: list[tuple[Route, ...]]) -> dict[str, int]:
+    """Cycles of each resource that all choices take together, each by the route that takes least of it."""
+    out: dict[str, int] = {}
+    for routes in choices:
+        resources = {h for r in routes for w in r.works for h in w.holds}
+        _add(out, {h: min(sum(w.cycles for w in r.works if h in w.holds) for r in routes) for h in resources})
+    return out
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for resource, cycles in more.items():
+        total[resource] = total.get(resource, 0) + cycles

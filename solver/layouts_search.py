@@ -11,17 +11,17 @@ from ortools.sat.python import cp_model
 from models.plan import StoppedBy
 from solver.engine import Run, run
 from solver.layouts import LayoutChoice, LayoutProblem, LayoutSolution
-from solver.layouts_list import Lister
+from solver.layouts_list import Lister, load_bound
 from solver.layouts_model import LayoutModel
 from solver.solution import Options
 
-WHOLE_UP_TO = 4
-"""Operations up to which the model is solved whole at once."""
+AT_ONCE_UP_TO, WHOLE_UP_TO = 4, 10
+"""Operations up to which the model is solved whole at once, and up to which it is solved whole at the end."""
 FREE_TOGETHER = 4
 """Operations, neighbours in the program, whose candidates are chosen anew while the others keep theirs."""
 FIRST_SHARE, LOCAL_SHARE = 0.2, 0.5
 """Of the time, for the first choice and for the better ones together."""
-LISTED_PER_SECOND = 200
+LISTED_PER_SECOND = 300
 """List schedules for each second of the limit."""
 
 
@@ -30,24 +30,36 @@ class _Search:
     model: LayoutModel
     options: Options
     stop: threading.Event | None
+    start: dict[str, int]
     best: list[int] = field(default_factory=list)
     makespan: int | None = None
+    last: Run | None = None
     interrupted: bool = False
 
-    def run(self) -> Run:
-        """The last run, of the whole model; better choices than it found may stand in `best`."""
+    def run(self, *, rough: bool) -> None:
+        """Leaves the best choice in `best`, and in `last` the run of the whole model where there was one."""
         names = list(self.model.chosen)
-        if len(names) <= WHOLE_UP_TO:
-            return self._solved(self.model.cp, 1.0)
-        listed = Lister(self.model.problem, int(self.options.time_limit_seconds * LISTED_PER_SECOND)).search()
-        if listed is not None:
-            self._solved(self.model.pinned(listed), FIRST_SHARE)
-        windows = list(_windows(names)) if self.best else []
+        if len(names) <= AT_ONCE_UP_TO:
+            self.last = self._solved(self.model.cp, 1.0)
+            return
+        self._listed()
+        windows = list(_windows(names)) if self.best and not rough else []
         for window in windows:
             if not self.interrupted:
                 taken = self._taken()
                 self._fixed({n: taken[n] for n in names if n not in window}, LOCAL_SHARE / len(windows))
-        return self._solved(self.model.cp, 1.0 - FIRST_SHARE - LOCAL_SHARE)
+        if not self.best or (len(names) <= WHOLE_UP_TO and not rough):
+            self.last = self._solved(self.model.cp, 1.0 - FIRST_SHARE - LOCAL_SHARE)
+
+    def _listed(self) -> None:
+        share = 1.0 if not self.start else FIRST_SHARE
+        most = int(self.options.time_limit_seconds * LISTED_PER_SECOND * share)
+        listed = Lister(self.model.problem, most, self.start).search()
+        if listed is not None:
+            self._solved(self.model.pinned(listed), FIRST_SHARE)
+            if not self.best:
+                # List schedules do not look at memory.
+                self._fixed(dict(listed.candidates), FIRST_SHARE)
 
     def _taken(self) -> dict[str, int]:
         return {n: next(i for i, v in enumerate(vs) if self.best[v.index]) for n, vs in self.model.chosen.items()}
@@ -85,24 +97,37 @@ def choose(
     options: Options = Options(),  # noqa: B008  # frozen, holds no state
     *,
     forbidden: Iterable[LayoutChoice] = (),
+    start: LayoutChoice | None = None,
+    rough: bool = False,
     stop: threading.Event | None = None,
 ) -> LayoutSolution:
     """The choice with the shortest schedule of all that are not forbidden.
 
-    Resources serve one work at a time; a work starts when what it reads is there. Addresses, halves of register files
+    Resources serve one work at a time; a work starts when what it reads is there. Addresses, register files
     and loads of bitmaps are left out, so no plan of a choice is shorter than the model says.
+
+    Args:
+        problem: operations with candidates, and the routes between them.
+        options: the limit, workers and seed.
+        forbidden: choices that are not wanted again.
+        start: a choice to begin with, where there are more than a few operations.
+        rough: list schedules alone will do, where there are more than a few operations.
+        stop: set it to stop early; the best choice so far is returned.
+
     """
     model = LayoutModel(problem)
     model.build(forbidden)
-    search = _Search(model, options, stop)
-    found = search.run()
-    if found.status == cp_model.INFEASIBLE:
-        return LayoutSolution("infeasible", "proof", None, None, 0)
+    search = _Search(model, options, stop, dict(start.candidates) if start else {})
+    search.run(rough=rough)
     stopped: StoppedBy = "interrupt" if search.interrupted else "time_limit"
-    bound = max(problem.frame_cycles, int(found.solver.best_objective_bound))
+    bound = load_bound(problem)
+    if search.last is not None:
+        if search.last.status == cp_model.INFEASIBLE:
+            return LayoutSolution("infeasible", "proof", None, None, 0)
+        bound = max(bound, int(search.last.solver.best_objective_bound))
     if search.makespan is None:
         return LayoutSolution("unknown", stopped, None, None, bound)
     choice = model.answer(search.best)
-    if found.status == cp_model.OPTIMAL:
+    if bound >= search.makespan:
         return LayoutSolution("optimal", "proof", choice, search.makespan, search.makespan)
-    return LayoutSolution("feasible", stopped, choice, search.makespan, min(bound, search.makespan))
+    return LayoutSolution("feasible", stopped, choice, search.makespan, bound)

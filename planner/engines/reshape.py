@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from models.factors import Digit, Factor, Free, common_refinement, equivalent, normal
+from models.factors import Digit, Factor, Free, Padded, common_refinement, equivalent, normal
 from models.faults import Finding
 from models.layout import TensorLayout
 from models.mapping import Mapping, axis_names, text
@@ -47,7 +47,14 @@ def same_cells(old: Mapping, new: Mapping, carried: frozenset[str]) -> bool:
 def _named(old: Sequence[Factor], new: Sequence[Factor], carried: frozenset[str]) -> bool:
     if len(old) != len(new):
         return False
-    return all(a == b or (isinstance(a, Free) and _is_new(b, carried)) for a, b in zip(old, new, strict=True))
+    return all(a == b or _renames(a, b, carried) for a, b in zip(old, new, strict=True))
+
+
+def _renames(old: Factor, new: Factor, carried: frozenset[str]) -> bool:
+    """Whether a broadcast gets a name, alone or as what an equal padding leaves live."""
+    if isinstance(old, Padded) and isinstance(new, Padded):
+        return (old.size, old.kind) == (new.size, new.kind) and _named(old.inner, new.inner, carried)
+    return isinstance(old, Free) and _is_new(new, carried)
 
 
 def _is_new(factor: Factor, carried: frozenset[str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import solver
 from models.faults import FaultError
 from models.hardware import Hardware
-from models.kernel import DmaOp, Kernel, Op, PassOp, SourceMap, Tensor
+from models.kernel import DmaOp, Kernel, Op, PassOp, ReshapeOp, SourceMap, Tensor
 from planner.build import Built, build
 from planner.choices import Choices
 from planner.readers.source import KernelSource
@@ -35,13 +35,20 @@ class Assembly:
         """DM to DM."""
         self.ops.append(_placed(f"copy_{buffer}", source, buffer, place))
 
+    def relabel(self, source: str, place: Place, buffer: str) -> None:
+        """A view under other names; nothing moves."""
+        made = ReshapeOp(
+            name=buffer, of=source, chip="1", cluster=place.cluster, slice=place.slice, element=place.element
+        )
+        self.ops.append(made)
+
     def store(self, buffer: str, tensor: str) -> None:
         """DM to HBM."""
         self.ops.append(DmaOp(name=f"store_{tensor}", read=buffer, write=tensor))
 
     def run(self, fragment: Fragment, names: dict[str, str]) -> None:
         """The passes of a fragment; `names` replaces its names of buffers."""
-        self.ops += [renamed(op, names, op.name) for op in fragment.passes]
+        self.ops += [renamed(op, names, op.name) if isinstance(op, PassOp) else op for op in fragment.ops()]
 
     def move(self, op: PassOp) -> None:
         """A pass that redistributes."""

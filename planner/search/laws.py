@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.faults import Finding
 from models.hardware import Hardware
-from models.kernel import PassOp
+from models.kernel import AUTO, PassOp, Switch
 from models.layout import Memory, TensorLayout
 from models.parse import parse
-from planner import passes
+from planner import compositions, passes
 from planner.engines import dma
 from planner.engines.base import Ground, Outcome
 from planner.passes import PassResult
@@ -32,6 +31,7 @@ class Laws:
     axes: dict[str, int]
     transfers: dict[tuple[str, Place, Place, str], Outcome] = field(default_factory=dict)
     passed: dict[tuple[PassOp, tuple[TensorLayout, ...]], PassResult] = field(default_factory=dict)
+    paired: dict[tuple[PassOp, tuple[TensorLayout, ...]], PassResult] = field(default_factory=dict)
 
     @property
     def ground(self) -> Ground:
@@ -69,7 +69,11 @@ class Laws:
             self.passed[key] = passes.evaluate(op, tensors, self.ground, {}, ())
         return self.passed[key]
 
-
-def first_finding(result: PassResult) -> Finding | None:
-    """Why a pass has no legal way."""
-    return result.findings[0][1] if result.findings else None
+    def of_pass_or_pair(self, op: PassOp, tensors: dict[str, TensorLayout]) -> PassResult:
+        """The same with the pairs of passes that an open switch may become, as the planner will offer them."""
+        if not any(isinstance(s, Switch) and s.config == AUTO for s in op.steps):
+            return self.of_pass(op, tensors)
+        key = (op, tuple(tensors.values()))
+        if key not in self.paired:
+            self.paired[key] = compositions.evaluate(op, tensors, self.ground, {}, ())
+        return self.paired[key]

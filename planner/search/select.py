@@ -1,164 +1,157 @@
-"""The choice over a whole program: one option per operation, so that the schedule of all is shortest.
-
-Options, what it takes to bring a result from where it lies to where it is read, and the order on the contexts are one
-CP-SAT model. Room in memories is left to the planner, which judges the kernel that is chosen.
-"""
+"""The choice over a program as data for the solver: what each option takes, and how tensors get from place to place."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ortools.sat.python import cp_model
-
+from models.graph import DMA
+from models.kernel import PassOp
+from models.layout import TensorLayout
+from planner.engines.shapes import size_bytes
+from planner.passes import PassResult
+from planner.program.operations import Node, Value
+from planner.search import bounds
+from planner.search.fragment import Need, touched
 from planner.search.laws import Laws, Place
-from planner.search.options import Option
+from planner.search.options import Ending, Option
+from planner.search.redistribute import Redistributions, Way, anonymous, routes_of
+from solver.layouts import Candidate, LayoutChoice, LayoutOperation, LayoutProblem, Route, Spot, Step, Work
 
-FREE, IMPOSSIBLE = 0, None
+HBM = "hbm"
+Routes = dict[tuple[str, str, str], tuple[Route, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The option of each operation, the length of the schedule in the model, and a bound over these options."""
-
-    options: dict[str, Option]
-    cycles: int
-    bound: int
-    proved: bool
+def named(place: Place) -> str:
+    """A place as the solver knows it."""
+    return f"{place.cluster} | {place.slice} | {place.element}"
 
 
 @dataclass(slots=True)
 class Selection:
-    """Chooses among options; `reads` names, per operation, the operations whose results it reads."""
+    """The problem of some operations: `options` by result, `values` all tensors, `given` what lies in DM already."""
 
     laws: Laws
-    options: dict[str, list[Option]]
-    model: cp_model.CpModel = field(default_factory=cp_model.CpModel)
-    chosen: dict[str, list[cp_model.IntVar]] = field(default_factory=dict)
-    ends: dict[str, cp_model.IntVar] = field(default_factory=dict)
-    dma: list[cp_model.IntervalVar] = field(default_factory=list)
-    main: list[cp_model.IntervalVar] = field(default_factory=list)
-    horizon: int = 0
+    hbm: Mapping[str, Place]
+    values: Mapping[str, Value]
+    options: Mapping[str, list[Option]]
+    redistributions: Redistributions
+    given: Mapping[str, Place] = field(default_factory=dict)
+    places: dict[Spot, Place] = field(default_factory=dict)
+    operations: tuple[LayoutOperation, ...] = ()
+    _common: dict[tuple[str, Place], Place] = field(init=False)
 
-    def run(self, seconds: float, seed: int) -> Selected | None:
-        """The best choice within a time; None where no choice is possible."""
-        self.horizon = sum(max(o.local_cycles for o in found) for found in self.options.values())
-        self.horizon += sum(self._most_copied(name) for name in self.options)
-        done = self.model.new_int_var(0, self.horizon, "done")
-        for name, found in self.options.items():
-            self._operation(name, found, done)
-        self.model.add_no_overlap(self.dma)
-        self.model.add_no_overlap(self.main)
-        self.model.minimize(done)
-        solver = cp_model.CpSolver()
-        solver.parameters.max_deterministic_time = seconds
-        solver.parameters.num_workers = 1
-        solver.parameters.random_seed = seed
-        status = solver.solve(self.model)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return None
-        picked = {
-            n: o
-            for n, found in self.options.items()
-            for o, v in zip(found, self.chosen[n], strict=True)
-            if solver.value(v)
-        }
-        return Selected(
-            picked, int(solver.objective_value), int(solver.best_objective_bound), status == cp_model.OPTIMAL
+    def __post_init__(self) -> None:
+        """Finds which places differ in the names of broadcast axes alone."""
+        needs = {(n.tensor, n.place) for _, o in self._all() for n in o.fragment.needs}
+        bare = {key: anonymous(self.laws, key[1], self.values[key[0]].axes) for key in needs}
+        alike: dict[tuple[str, Place], set[Place]] = {}
+        for (tensor, place), common in bare.items():
+            alike.setdefault((tensor, common), set()).add(place)
+        self._common = {k: place if len(alike[k[0], place]) > 1 else k[1] for k, place in bare.items()}
+        self.places |= {(tensor, named(place)): place for (tensor, _), place in self._common.items()}
+
+    def problem(self) -> LayoutProblem:
+        """Operations, routes as far as they are known, and memory."""
+        if not self.operations:
+            every = ((n, tuple(map(self._candidate, o))) for n, o in self.options.items())
+            self.operations = tuple(LayoutOperation(*one) for one in every)
+        spots = {s for op in self.operations for c in op.candidates for s in c.reads}
+        used = {s[0] for s in spots}
+        given = {t: named(p) for t, p in self.given.items() if t in used}
+        given |= {t: HBM for t in self.hbm if t in used and t not in given and t not in self.options}
+        hardware = self.laws.hardware
+        return LayoutProblem(
+            self.operations,
+            given,
+            self._routes(spots),
+            bounds.frame_cycles(hardware),
+            bytes={s: self._bytes(*s) for s in (*spots, *((n, named(o.fragment.gives)) for n, o in self._all()))},
+            # Register files hold one operation's values at a time and are left to the planner's rules.
+            capacities={"dm": hardware.dm.bytes_per_slice},
         )
 
-    def _operation(self, name: str, found: list[Option], done: cp_model.IntVar) -> None:
-        chosen = [self.model.new_bool_var(f"{name}={i}") for i in range(len(found))]
-        self.model.add_exactly_one(chosen)
-        for i, one in enumerate(chosen):
-            # Options come by their own cycles: where nothing speaks against it, the first is right.
-            self.model.add_hint(one, i == 0)
-        self.chosen[name] = chosen
-        ready = [self._interval(f"{name} loads", chosen, [sum(o.loads.values()) for o in found], self.dma, [])]
-        ready += [self._copied(name, source) for source in self._sources(name)]
-        passes = [sum(o.passes) for o in found]
-        self.ends[name] = self._interval(f"{name} passes", chosen, passes, self.main, ready)
-        moved = [
-            min((e.move_cycles for e in o.endings if _is_best(e.store_cycles + e.move_cycles, o)), default=0)
-            for o in found
-        ]
-        stored = [
-            min((e.store_cycles for e in o.endings if _is_best(e.store_cycles + e.move_cycles, o)), default=0)
-            for o in found
-        ]
-        after = self._interval(f"{name} move", chosen, moved, self.main, [self.ends[name]])
-        last = self._interval(f"{name} store", chosen, stored, self.dma, [after])
-        self.model.add(done >= last)
+    def settle(self, choice: LayoutChoice) -> bool:
+        """Judges the passes between operations that a choice takes; whether any was not judged before."""
+        gives = {n: self.options[n][i].fragment.gives for n, i in choice.candidates.items()} | dict(self.given)
+        taken = [(s, how) for s, how in choice.arrivals.items() if s[0] in gives]
+        judge = self.redistributions.judge
+        # All of them, not up to the first.
+        return sum(judge(self.values[s[0]], gives[s[0]], self.places[s], how) for s, how in taken) > 0
 
-    def _interval(
-        self,
-        label: str,
-        chosen: list[cp_model.IntVar],
-        cycles: list[int],
-        context: list[cp_model.IntervalVar],
-        after: list[cp_model.IntVar],
-    ) -> cp_model.IntVar:
-        size = self.model.new_int_var(min(cycles), max(cycles), f"{label} cycles")
-        self.model.add(size == sum(c * v for c, v in zip(cycles, chosen, strict=True)))
-        return self._placed(label, size, context, after)
+    def _all(self) -> Iterator[tuple[str, Option]]:
+        return ((n, o) for n, found in self.options.items() for o in found)
 
-    def _placed(
-        self, label: str, size: cp_model.IntVar, context: list[cp_model.IntervalVar], after: list[cp_model.IntVar]
-    ) -> cp_model.IntVar:
-        start, end = (self.model.new_int_var(0, self.horizon, f"{label} {what}") for what in ("start", "end"))
-        context.append(self.model.new_interval_var(start, size, end, label))
-        for before in after:
-            self.model.add(start >= before)
-        return end
+    # Candidates -----------------------------------------------------------------------------------------
 
-    # Results that are read ------------------------------------------------------------------------------
+    def spot(self, need: Need) -> Spot:
+        """Where a buffer is read; places that a relabelling turns into each other are one."""
+        return need.tensor, named(self._common[need.tensor, need.place])
 
-    def _sources(self, name: str) -> list[str]:
-        read = {n.tensor for o in self.options[name] for n in o.fragment.needs if n.tensor not in o.loads}
-        return [other for other in self.options if other in read]
+    def _candidate(self, option: Option) -> Candidate:
+        made = option.fragment
+        self.places[made.out, named(made.gives)] = made.gives
+        reads = {n.buffer: self.spot(n) for n in made.needs}
+        known, steps, held = made.layouts(self.laws), [], {"dm": 0}
+        makers: dict[str, int] = {}
+        for i, op in enumerate(made.passes):
+            found = self.judged(op, known)
+            names = touched(op)
+            after = tuple(makers[n] for n in sorted(names & makers.keys()))
+            spots = tuple(reads[n] for n in sorted(names & reads.keys()))
+            steps.append(Step(routes_of(op.name, found), spots, after))
+            if found.writes is not None:
+                fresh = made.written(self.laws, found.writes)
+                known, makers = known | fresh, makers | dict.fromkeys(fresh, i)
+                if found.writes.memory == "dm" and found.writes.name != made.buffer:
+                    held["dm"] += found.bytes
+        endings = tuple(r for i, e in enumerate(option.endings) for r in self._ending(str(i), option, e))
+        return Candidate(tuple(steps), named(made.gives), endings, held)
 
-    def _most_copied(self, name: str) -> int:
-        return sum(
-            max((c for row in self._costs(s, name) for c in row if c is not None), default=0)
-            for s in self._sources(name)
-        )
+    def judged(self, op: PassOp, known: Mapping[str, TensorLayout]) -> PassResult:
+        """All ways of a pass, given the layouts of everything before it."""
+        return self.laws.of_pass_or_pair(op, {n: t for n, t in known.items() if n in touched(op)})
 
-    def _costs(self, source: str, name: str) -> list[list[int | None]]:
-        return [[copied(self.laws, a, b, source) for b in self.options[name]] for a in self.options[source]]
+    def _ending(self, name: str, option: Option, ending: Ending) -> tuple[Route, ...]:
+        store = Work(ending.store_cycles, frozenset({DMA}))
+        if ending.move is None:
+            return (Route(name, (store,)),)
+        made = option.fragment
+        found = self.judged(ending.move, {made.buffer: self.laws.layout(made.buffer, "dm", made.dtype, made.gives)})
+        return tuple(Route(name, (*r.works, store)) for r in routes_of(name, found))
 
-    def _copied(self, name: str, source: str) -> cp_model.IntVar:
-        """The transfer of a result: its cycles by the pair of options, none where both agree on the place."""
-        costs = self._costs(source, name)
-        terms = []
-        for i, row in enumerate(costs):
-            for j, cycles in enumerate(row):
-                if cycles == FREE:
-                    continue
-                both = self.model.new_bool_var(f"{source}={i} {name}={j}")
-                pair = (self.chosen[source][i], self.chosen[name][j])
-                self.model.add_bool_or(both, *(~v for v in pair))
-                if cycles is IMPOSSIBLE:
-                    self.model.add(both == 0)
-                else:
-                    terms.append(cycles * both)
-        most = max((c for row in costs for c in row if c is not None), default=0)
-        size = self.model.new_int_var(0, most, f"{source} to {name} cycles")
-        self.model.add(size >= (sum(terms) if terms else 0))
-        return self._placed(f"{source} to {name}", size, self.dma, [self.ends[source]])
+    # Routes ---------------------------------------------------------------------------------------------
 
+    def _bytes(self, tensor: str, place: str) -> int:
+        value = self.values[tensor]
+        layout = self.laws.layout(tensor, "dm", value.dtype, self.places[tensor, place])
+        return size_bytes(value.dtype, layout.element.size)
 
-def copied(laws: Laws, producer: Option, consumer: Option, tensor: str) -> int | None:
-    """What it takes to bring a result to where a consumer reads it; None where no transfer can."""
-    place = needed(consumer, tensor)
-    if place is None or place == producer.fragment.gives:
-        return FREE
-    outcome = laws.copy(producer.fragment.dtype, producer.fragment.gives, place)
-    return outcome.steps if outcome.ok else IMPOSSIBLE
+    def _routes(self, spots: set[Spot]) -> Routes:
+        out: Routes = {}
+        for tensor, target in sorted(spots):
+            for source in self._sources(tensor):
+                routes = self.ways(tensor, source, self.places[tensor, target])
+                name = HBM if source is None else named(source)
+                out[tensor, name, target] = tuple(r for way in routes for r in way.routes)
+        return out
+
+    def _sources(self, tensor: str) -> list[Place | None]:
+        if tensor in self.given:
+            return [self.given[tensor]]
+        if tensor in self.options:
+            return list(dict.fromkeys(o.fragment.gives for o in self.options[tensor]))
+        return [None]
+
+    def ways(self, tensor: str, source: Place | None, target: Place) -> tuple[Way, ...]:
+        """How a tensor gets from a place, None for HBM, to where it is read."""
+        value = self.values[tensor]
+        if source is not None:
+            return self.redistributions.ways(value, source, target)
+        loaded = self.laws.load(value.dtype, self.hbm[tensor], target)
+        return (Way("load", (Route("load", (Work(loaded.steps, frozenset({DMA})),)),)),) if loaded.ok else ()
 
 
-def needed(consumer: Option, tensor: str) -> Place | None:
-    """Where an option reads a tensor."""
-    return next((n.place for n in consumer.fragment.needs if n.tensor == tensor), None)
-
-
-def _is_best(cycles: int, option: Option) -> bool:
-    return cycles == min(e.store_cycles + e.move_cycles for e in option.endings)
+def values_of(nodes: list[Node]) -> dict[str, Value]:
+    """Every tensor that operations read or leave."""
+    return {v.name: v for node in nodes for v in (*node.reads, node.out)}

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from solver.layouts import Candidate, LayoutChoice, LayoutOperation, LayoutProblem, Route, Step, Work
-from solver.layouts_model import choose
+from solver.layouts_search import choose
 from solver.solution import Options
 
 QUICK = Options(time_limit_seconds=60)
