@@ -18,8 +18,9 @@ from planner.search.contraction_passes import Spread, fragment, place_of, result
 from planner.search.fragment import Fragment, cheapest
 from planner.search.laws import Laws, Place
 from planner.search.moves import Move, moves
+from planner.search.room import contraction_room, is_held, rows_room
 from planner.search.rows import RowLayout
-from planner.search.spec import Contraction, DmPlace, Named, bytes_of
+from planner.search.spec import Contraction, DmPlace, Named, bytes_of, contraction_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ class Finder:
 
     def _rows(self, node: Rows) -> Iterator[Option]:
         """Every layout that keeps a reduced axis whole, and the best of those that fold it over the ring."""
-        found = list(rows.layouts(node, self.laws.axes, self.laws.hardware))
+        every = rows.layouts(node, self.laws.axes, self.laws.hardware)
+        found = [layout for layout in every if is_held(rows_room(node, layout, self.laws.hardware))]
         folded = sorted((layout for layout in found if layout.split), key=lambda o: self._row_floor(node, o))
         kept = 0
         for layout in (*(layout for layout in found if not layout.split), *folded):
@@ -181,7 +183,8 @@ class Finder:
     def _einsum(self, node: Einsum) -> Iterator[Option]:
         spec = contraction_of(node, self.laws.axes, self.hbm)
         hardware, tie = self.laws.hardware, count()
-        heap = [(self._floor(spec, t), next(tie), t) for t in tilings(spec, hardware)]
+        found = (t for t in tilings(spec, hardware) if is_held(contraction_room(spec, t, hardware)))
+        heap = [(self._floor(spec, t), next(tie), t) for t in found]
         heapq.heapify(heap)
         asked = 0
         while heap and asked < self.most_asked:
@@ -223,12 +226,6 @@ class Finder:
             if outcome.ok:
                 priced.append((outcome.steps + floor(self.laws.hardware, tiling, spread), len(priced), spread))
         return [min(priced)[2]] if priced else []
-
-
-def contraction_of(node: Einsum, sizes: dict[str, int], hbm: dict[str, Place]) -> Contraction:
-    """An einsum as the search knows it."""
-    left, right, out = (Named(v.name, v.dtype, v.axes, hbm.get(v.name)) for v in (node.left, node.right, node.out))
-    return Contraction(node.out.name, left, right, out, sizes)
 
 
 def _total(ending: Ending) -> int:

@@ -22,6 +22,7 @@ from planner.search.kernels import Assembly, Judged, judge
 from planner.search.laws import Laws, Place
 from planner.search.moves import Move, moves
 from planner.search.parts import Parts, size_of, whole_axis
+from planner.search.room import contraction_room, is_held
 from planner.search.spec import Contraction, DmPlace
 from solver import Options
 
@@ -90,6 +91,8 @@ class SingleSearch:
         """
         most = int(seconds * QUESTIONS_PER_SECOND)
         for tiling in tilings(self.spec, self.hardware):
+            if not is_held(contraction_room(self.spec, tiling, self.hardware)):
+                continue
             self._push(self._floor(tiling), 0, _Candidate(tiling))
         best: Judged | None = None
         bound = self._lowest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from models.dtypes import DTYPES
+from planner.program.operations import Einsum
 from planner.search.laws import Place
 from planner.search.parts import Part, Parts, whole_axis, written
 
@@ -94,3 +95,9 @@ def padded_text(parts: Parts, pad_to: int) -> str:
     head = [written(outer)] if outer else []
     tail = str(last) if last.size == pad_to else f"{last} # {pad_to}" if last.size > 1 else f"1 # {pad_to}"
     return ", ".join([*head, tail])
+
+
+def contraction_of(node: Einsum, sizes: dict[str, int], hbm: dict[str, Place]) -> Contraction:
+    """An einsum as the search knows it."""
+    left, right, out = (Named(v.name, v.dtype, v.axes, hbm.get(v.name)) for v in (node.left, node.right, node.out))
+    return Contraction(node.out.name, left, right, out, sizes)
