@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import solver
@@ -32,6 +33,8 @@ MANY_OPERATIONS, PRICING_SECONDS = 100, 1.0
 """From so many operations on, each other value of a choice is priced within this limit; its status says how far."""
 PRICED_OPERATIONS = 9000
 """And so many operations are solved for again in all: at 300 operations 30 values are priced, at 1,000 nine."""
+TOLD_EVERY = 20
+"""A better plan of many operations is handed on after so many times what the last one took to write out."""
 RESTARTS = 3
 """How often pricing begins anew because another value turned out to be better than the one of an unproved plan."""
 
@@ -137,6 +140,9 @@ class _Planning:
     keep: Hint | None = None
     solves: int = 0
     """How often a changed problem was solved again."""
+    begun: float = field(default_factory=time.monotonic)
+    next_plan: float = 0.0
+    """When the next better plan of many operations is handed on."""
 
     @property
     def problem(self) -> Problem:
@@ -194,8 +200,15 @@ class _Planning:
         return solver.solve(problem, limits, hint=hint, stop=self.stop)
 
     def _improved(self, solution: Solution) -> None:
-        if self.on_plan is not None:
+        """Hands a better plan on; those of many operations seldom enough that writing them out costs little."""
+        begin = time.monotonic()
+        many = self._left() is not None
+        if many:
+            self.progress("solving", min((begin - self.begun) / max(self.options.time_limit_seconds, 1.0), 1.0))
+        if self.on_plan is not None and (not many or begin >= self.next_plan):
             self.on_plan(self._plan(solution, {}))
+            now = time.monotonic()
+            self.next_plan = now + TOLD_EVERY * (now - begin)
 
     def _left(self) -> int | None:
         """How often a large problem may still be solved again; None where there is no limit."""
@@ -210,7 +223,6 @@ class _Planning:
                 break
             proof = {f: getattr(solution, f) for f in ("status", "stopped_by", "lower_bound", "stats")}
             solution = replace(better, **proof)
-            self._improved(solution)
         return solution, priced
 
     def _priced_once(self, solution: Solution, *, may_change: bool) -> tuple[Solution | None, assemble.Priced]:

@@ -75,3 +75,30 @@ def test_a_price_below_an_unproved_plan_becomes_the_plan(kernel, monkeypatch):
     assert found.makespan_cycles == first[0].makespan
     assert (found.status, found.stopped_by) == ("feasible", "time_limit")
     assert all(a.makespan_cycles is None or a.makespan_cycles >= found.makespan_cycles for a in others(found))
+
+
+def test_better_plans_of_many_operations_are_seldom_written_out(kernel, monkeypatch):
+    real, told, shares = solver.solve, [], []
+
+    def tells_often(problem, limits, **given):
+        found = real(problem, limits, **given)
+        for _ in range(50 if "on_solution" in given else 0):
+            given["on_solution"](found)
+        return found
+
+    def progress(phase, share):
+        shares.append((phase, share))
+
+    monkeypatch.setattr(solver, "solve", tells_often)
+    options = replace(QUICK, alternatives=False)
+    monkeypatch.setattr(planner.facade, "TOLD_EVERY", 10_000)
+    planner.plan(kernel, options=options, on_plan=told.append)
+    assert len(told) > 50, "a small kernel tells every plan"
+    told.clear()
+    monkeypatch.setattr(planner.facade, "MANY_OPERATIONS", 10)
+    monkeypatch.setattr("planner.facade.leave_main_free", lambda problem, chosen, _solve: (problem, chosen))
+    found = planner.plan(kernel, options=options, on_plan=told.append, progress=progress)
+    assert told[-1] == found
+    assert len(told) < 10
+    assert all(0 <= share <= 1 for phase, share in shares if phase == "solving" and share is not None)
+    assert any(share is not None for _, share in shares)
