@@ -10,8 +10,8 @@ from cli.render_timeline import ASCII, BLOCKS, timeline
 from cli.talk import can_print
 from models.plan import Alternative, MemoryEntry, Plan, PlannedOp, Values, Verification
 
-MOST_ROWS = 60
-"""A table shows so many operations or memory entries; the plan file has all."""
+MOST_ROWS, MOST_NOTES = 60, 20
+"""A table shows so many operations or memory entries, and so many notes of one topic; the plan file has all."""
 _IN_CHOICES = frozenset({"choice", "illegal"})
 _STOPPED = {
     "proof": "proved",
@@ -31,7 +31,7 @@ def summary(plan: Plan) -> str:
         chain(plan),
         choices(plan),
         memory(plan),
-        "\n".join(f"note: {note.text}" for note in plan.notes if note.topic not in _IN_CHOICES),
+        notes(plan),
         "\n".join(plan.warnings),
         verdict(plan.verification) if plan.verification else "not verified",
     )
@@ -104,6 +104,20 @@ def memory(plan: Plan) -> str:
     ]
     head = ("tensor", "in", "place", "bytes/slice", "from", "until", "element, or the tensor it relabels")
     return _long_table(head, rows, (3, 4, 5)) if rows else ""
+
+
+def notes(plan: Plan) -> str:
+    """What is worth knowing, one line each; of one topic only so many, the plan file has all."""
+    topics: dict[str, list[str]] = {}
+    for note in plan.notes:
+        if note.topic not in _IN_CHOICES:
+            topics.setdefault(note.topic, []).append(f"note: {note.text}")
+    lines = []
+    for topic, texts in topics.items():
+        hidden = len(texts) - MOST_NOTES
+        lines += texts[:MOST_NOTES]
+        lines += [f"... and {hidden:,} more of {topic.replace('_', ' ')}; the plan file has all"] if hidden > 0 else []
+    return "\n".join(lines)
 
 
 def _place(entry: MemoryEntry) -> str:

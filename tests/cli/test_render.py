@@ -63,3 +63,17 @@ def test_a_wrong_output_is_named():
     shown = verdict(wrong)
     assert "values wrong" in shown
     assert "wrong: y: largest error 2.5 among 64 elements" in shown
+
+
+def test_of_one_topic_only_so_many_notes_are_shown():
+    from cli.render_plan import MOST_NOTES, notes
+    from models.plan import Note
+
+    many = tuple(Note(topic="overlap", text=f"a overlaps b{k}") for k in range(MOST_NOTES + 7))
+    few = (Note(topic="dominant", text="c takes all"), Note(topic="choice", text="shown in a table"))
+    lines = notes(a_plan(notes=(*many, *few))).splitlines()
+    assert lines[: MOST_NOTES + 1] == [
+        *(f"note: a overlaps b{k}" for k in range(MOST_NOTES)),
+        "... and 7 more of overlap; the plan file has all",
+    ]
+    assert lines[MOST_NOTES + 1 :] == ["note: c takes all"]
