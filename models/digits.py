@@ -141,14 +141,21 @@ def peel(padded: Padded) -> Factors:
     return (*head, *beside)
 
 
-def pull(factors: Sequence[Factor]) -> Factors:
-    """Undoes `peel` for reading: padding takes in the factor that follows where they read as one."""
+def pull(factors: Sequence[Factor], often: frozenset[Mapping] | None = None) -> Factors:
+    """Undoes `peel` for reading: padding takes in the factor that follows where they read as one.
+
+    A base that is read `often` may pass its end only in the total: then the kind of padding that is met first is
+    the one of where it stands, and it stays there.
+    """
+    if often is None:
+        bases = [d.base for d in walk_digits(factors)]
+        often = frozenset(b for b in bases if bases.count(b) > 1)
     out: list[Factor] = []
     for factor in factors:
         if isinstance(factor, Padded):
-            factor = Padded(pull(factor.inner), factor.size, factor.kind)
+            factor = Padded(pull(factor.inner, often), factor.size, factor.kind)
         last = out[-1] if out else None
-        taken = _taken_in(last, factor) if isinstance(last, Padded) else None
+        taken = _taken_in(last, factor, often) if isinstance(last, Padded) else None
         if taken is None:
             out.append(factor)
         else:
@@ -156,11 +163,13 @@ def pull(factors: Sequence[Factor]) -> Factors:
     return tuple(out)
 
 
-def _taken_in(padded: Padded, factor: Factor) -> Padded | None:
+def _taken_in(padded: Padded, factor: Factor, often: frozenset[Mapping]) -> Padded | None:
     if isinstance(factor, Padded):
         return None
     size = padded.size * factor.size
     if not padded.inner:
+        if padded.kind is not Padding.TOP and isinstance(factor, Digit) and factor.base in often:
+            return None
         return Padded((factor,), size, padded.kind)
     joined = joint(padded.inner[-1], factor)
     return None if joined is None else Padded((*padded.inner[:-1], joined), size, padded.kind)

@@ -33,6 +33,8 @@ def same(a: Mapping, b: Mapping) -> bool:
 
 @settings(max_examples=300)
 @given(strategies.mappings())
+@example(parse("A, 1 #{!} 2, A", {"A": 4}))
+@example(parse("A, 1 #{0} 2, A", {"A": 4}))
 def test_normal_form_has_the_same_cells(e: Mapping):
     assert same(e, from_factors(normal(e)))
 
