@@ -23,6 +23,7 @@ from planner.preference import leave_main_free
 from planner.readers.source import KernelSource
 from planner.readers.yaml_kernel import UnfinishedError, read_kernel
 from planner.search.lower import lowered
+from planner.search.watch import Watch
 from planner.whatif_hint import Hint, solution_of
 from solver import Options, Solution
 
@@ -52,14 +53,17 @@ def prepare(
     path: str | Path,
     request: Request = Request(),  # noqa: B008  # frozen, holds no state
     limits: Options = Options(),  # noqa: B008  # frozen, holds no state
+    watch: Watch | None = None,
 ) -> Prepared:
     """Reads a kernel, searches the layouts that it leaves open within `limits`, and builds its problem.
+
+    `watch` is told how far the search came and may end it.
 
     Raises:
         FaultError: with every fault of the file and of its operations.
 
     """
-    return _prepared(_read(path, request, limits), request, limits)
+    return _prepared(_read(path, request, limits), request, limits, watch or Watch())
 
 
 def _read(path: str | Path, request: Request, limits: Options) -> KernelSource:
@@ -75,15 +79,15 @@ def _beside(error: UnfinishedError, request: Request, limits: Options) -> tuple[
     if error.source is None:
         return ()
     try:
-        _prepared(error.source, request, limits)
+        _prepared(error.source, request, limits, Watch())
     except FaultError as found:
         return tuple(f for f in found.faults if f not in error.faults)
     return ()
 
 
-def _prepared(source: KernelSource, request: Request, limits: Options) -> Prepared:
+def _prepared(source: KernelSource, request: Request, limits: Options, watch: Watch) -> Prepared:
     hardware = load_hardware(source.kernel.hardware, request.settings)
-    source = split_chain.split(lowered(source, hardware, limits), hardware)
+    source = split_chain.split(lowered(source, hardware, limits, watch), hardware)
     choices = Choices(dict(request.fixed), request.forbidden)
     return Prepared(source, hardware, build(source, hardware, choices))
 
@@ -116,11 +120,13 @@ def plan(
         InfeasibleError: no plan exists: the broken rules that together forbid one, and what would allow one.
 
     """
+    stop, progress = stop or threading.Event(), progress or _silent
+    limits = Options(options.time_limit_seconds, options.workers, options.seed)
     try:
-        prepared = prepare(path, request, Options(options.time_limit_seconds, options.workers, options.seed))
+        prepared = prepare(path, request, limits, Watch(stop, progress))
     except FaultError as error:
         raise infeasible.explained(path, request, error, options) from None
-    job = _Planning(prepared, options, progress or _silent, on_plan, stop or threading.Event(), request, hint, keep)
+    job = _Planning(prepared, options, progress, on_plan, stop, request, hint, keep)
     return job.run()
 
 

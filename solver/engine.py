@@ -41,13 +41,15 @@ def run(
     on_solution: Callable[[cp_model.CpSolverSolutionCallback], None] | None = None,
     stop: threading.Event | None = None,
     plain: bool = False,
+    dynamic: bool = True,
 ) -> Run:
     """Solves in a thread of its own, so that Ctrl-C and `stop` end the search and not the program.
 
-    `plain` leaves out presolve whatever the size.
+    `plain` leaves out presolve whatever the size; without `dynamic`, machines learn no precedences on the way.
     """
     solver = cp_model.CpSolver()
     configure(solver, options, small=plain or len(cp.proto.constraints) <= SMALL_CONSTRAINTS)
+    solver.parameters.use_dynamic_precedence_in_disjunctive = dynamic
     if stop is None and on_solution is None and threading.current_thread() is not threading.main_thread():
         return Run(solver, solver.solve(cp), interrupted=False)
     callback = None if on_solution is None else _Callback(on_solution)

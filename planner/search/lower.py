@@ -19,13 +19,19 @@ from planner.search.moves import moves
 from planner.search.parts import Parts, of_mapping
 from planner.search.programs import ProgramSearch
 from planner.search.spec import DmPlace, bytes_of
+from planner.search.watch import Watch
 from solver import Options
 
 MOST_ENDINGS = 16
 """Kernels with another way to store that are solved, the lowest bounds first."""
 
 
-def lowered(source: KernelSource, hardware: Hardware, options: Options) -> KernelSource:
+def lowered(
+    source: KernelSource,
+    hardware: Hardware,
+    options: Options,
+    watch: Watch = Watch(),  # noqa: B008  # frozen; nobody sets its event
+) -> KernelSource:
     """The source with operations alone; what was searched stands in its warnings.
 
     Raises:
@@ -33,7 +39,7 @@ def lowered(source: KernelSource, hardware: Hardware, options: Options) -> Kerne
 
     """
     if source.program:
-        return _program(source, hardware, options)
+        return _program(source, hardware, options, watch)
     kernel = source.kernel
     if not any(_open(op) for op in kernel.ops):
         return source
@@ -54,8 +60,8 @@ def lowered(source: KernelSource, hardware: Hardware, options: Options) -> Kerne
     return replace(source, kernel=kernel, positions=source.positions.model_copy(update={"at": {}}))
 
 
-def _program(source: KernelSource, hardware: Hardware, options: Options) -> KernelSource:
-    search = ProgramSearch(source.kernel, list(source.program), hardware, options)
+def _program(source: KernelSource, hardware: Hardware, options: Options, watch: Watch) -> KernelSource:
+    search = ProgramSearch(source.kernel, list(source.program), hardware, options, watch)
     found = search.run(options.time_limit_seconds)
     if found is None:
         raise FaultError(why_not(source, hardware))

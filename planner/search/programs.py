@@ -66,7 +66,10 @@ class ProgramSearch:
         finder = Finder(self.laws, self.hbm, self.outputs)
         if len(self.nodes) == 1 and (isinstance(self.nodes[0], Rows) or not _states(self.nodes[0])):
             return self._alone(self.nodes[0], finder, seconds)
-        found = {node.out.name: finder.options(node) for node in self.nodes}
+        found: dict[str, list[Option]] = {}
+        for i, node in enumerate(self.nodes):
+            self.watch.progress("searching layouts", i / len(self.nodes))
+            found[node.out.name] = finder.options(node)
         if any(not options for options in found.values()):
             return None
         return self._together(found, seconds)
@@ -77,9 +80,9 @@ class ProgramSearch:
         def search(head: Kernel, seconds: float) -> Found:
             if isinstance(node, Einsum):
                 spec = contraction_of(node, dict(head.axes), self.hbm)
-                return SingleSearch(spec, self.hardware, head, self.options).run(seconds)
+                return SingleSearch(spec, self.hardware, head, self.options, self.watch).run(seconds)
             part = replace(finder, laws=Laws(self.hardware, dict(head.axes)))
-            return RowSearch(node, part, self.hardware, head, self.options).run(seconds)
+            return RowSearch(node, part, self.hardware, head, self.options, self.watch).run(seconds)
 
         found = search(self.head, seconds)
         if found.judged is None:

@@ -17,6 +17,7 @@ from planner.search.options import Ending, Finder, Option
 from planner.search.room import is_held, rows_room
 from planner.search.rows import RowLayout, layouts
 from planner.search.single import Found
+from planner.search.watch import Watch
 from solver import Options
 
 QUESTIONS_PER_SECOND = 8
@@ -36,6 +37,7 @@ class RowSearch:
     hardware: Hardware
     head: Kernel
     options: Options = field(default_factory=Options)
+    watch: Watch = field(default_factory=Watch)
     asked: dict[str, int] = field(default_factory=lambda: {"layouts": 0, "plans": 0})
 
     def run(self, seconds: float) -> Found:
@@ -49,7 +51,11 @@ class RowSearch:
         priced: list[tuple[int, int, Option, Ending]] = []
         heapq.heapify(open_)
         best: Judged | None = None
-        for turn in range(int(seconds * QUESTIONS_PER_SECOND)):
+        most = int(seconds * QUESTIONS_PER_SECOND)
+        for turn in range(most):
+            self.watch.progress("searching layouts", turn / most)
+            if best is not None and self.watch.stopped:
+                break
             least = self._least(open_, priced)
             if least is None or (best is not None and least >= (best.makespan or 0)):
                 break

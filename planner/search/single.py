@@ -24,6 +24,7 @@ from planner.search.moves import Move, moves
 from planner.search.parts import Parts, size_of, whole_axis
 from planner.search.room import contraction_room, is_held
 from planner.search.spec import Contraction, DmPlace
+from planner.search.watch import Watch
 from solver import Options
 
 
@@ -73,6 +74,7 @@ class SingleSearch:
     hardware: Hardware
     kernel: Kernel
     options: Options = field(default_factory=Options)
+    watch: Watch = field(default_factory=Watch)
     laws: Laws = field(init=False)
     heap: list[tuple[int, int, int, _Entry]] = field(default_factory=list)
     deep: list[tuple[int, int, int, _Entry]] = field(default_factory=list)
@@ -97,6 +99,9 @@ class SingleSearch:
         best: Judged | None = None
         bound = self._lowest()
         for turn in range(most):
+            self.watch.progress("searching layouts", turn / most)
+            if best is not None and self.watch.stopped:
+                break
             if bound is None or (best is not None and bound >= (best.makespan or 0)):
                 return Found(best, 0 if best is None else best.makespan or 0, best is not None, self.asked)
             found = self._ask(self._next(turn, None if best is None else best.makespan))

@@ -76,6 +76,7 @@ class Together:
     def _propose(self, selection: Selection) -> LayoutSolution:
         """The solver's next choice; passes between operations are judged when one takes them, not all beforehand."""
         start, rough = None, True
+        self.search.watch.progress("choosing layouts", None)
         while True:
             watch = self.search.watch
             proposed = choose(
