@@ -22,6 +22,9 @@ from planner.search.room import contraction_room, is_held, rows_room
 from planner.search.rows import RowLayout
 from planner.search.spec import Contraction, DmPlace, Named, bytes_of, contraction_of
 
+_WISHFUL = frozenset({"vcg_not_expressible"})
+"""Warnings of what the chip cannot do: an author may have reasons, a search has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -121,6 +124,9 @@ class Finder:
         verdicts = made.judged(self.laws)
         if verdicts is None:
             self._refuse("pass")
+            return None
+        if any(finding.rule in _WISHFUL for v in verdicts for _, finding in v.warnings):
+            self._refuse(next(f.rule for v in verdicts for _, f in v.warnings if f.rule in _WISHFUL))
             return None
         cycles = tuple(cheapest(v) for v in verdicts)
         endings = tuple(self._endings(made, gives, out)) if out.name in self.outputs else ()
