@@ -39,6 +39,16 @@ Sample = Annotated[
     ),
 ]
 
+Alternatives = Annotated[bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")]
+Why = Annotated[bool, typer.Option("--why", help="Price what would have to give for a shorter plan.")]
+Verify = Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")]
+Random = Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")]
+EmitKernel = Annotated[
+    Path | None,
+    typer.Option("--emit-kernel", metavar="FILE", help="Write the kernel with all layouts chosen, as operations."),
+]
+Timings = Annotated[Path | None, typer.Option("--timings", metavar="FILE", help="Write the wall time of each phase.")]
+
 
 class Objective(StrEnum):
     """What shall be least."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from cli import options
 from cli.interrupt import GRACE_SECONDS, end_at_once, run_interruptible
@@ -63,20 +61,13 @@ def plan(
     workers: options.Workers = 1,
     seed: options.Seed = 0,
     objective: options.Least = options.Objective.makespan,
-    alternatives: Annotated[
-        bool, typer.Option("--alternatives/--no-alternatives", help="Price the values not chosen.")
-    ] = True,
-    why: Annotated[bool, typer.Option("--why", help="Price what would have to give for a shorter plan.")] = False,
-    verify: Annotated[bool, typer.Option("--verify/--no-verify", help="Execute the plan in the simulator.")] = True,
-    random: Annotated[bool, typer.Option("--random", help="Verify on real numbers instead of small integers.")] = False,
+    alternatives: options.Alternatives = True,
+    why: options.Why = False,
+    verify: options.Verify = True,
+    random: options.Random = False,
     sample: options.Sample = None,
-    emit_kernel: Annotated[
-        Path | None,
-        typer.Option("--emit-kernel", metavar="FILE", help="Write the kernel with all layouts chosen, as operations."),
-    ] = None,
-    timings: Annotated[
-        Path | None, typer.Option("--timings", metavar="FILE", help="Write the wall time of each phase.")
-    ] = None,
+    emit_kernel: options.EmitKernel = None,
+    timings: options.Timings = None,
 ) -> int:
     """Check a kernel, plan it, execute the plan in the simulator, and show and write it.
 
@@ -84,7 +75,6 @@ def plan(
     or planned and too large to be executed.
     """
     from planner import PlanOptions, Request
-    from planner.export import write_kernel
     from planner.files import check_output
 
     del objective  # the makespan is the only one so far; typer has refused any other word
@@ -107,7 +97,12 @@ def plan(
         random=random,
         sample=options.sample(sample),
     )
-    job = _Job(kernel, request, limits, Progress(talk))
+    return _carried_out(talk, _Job(kernel, request, limits, Progress(talk)), output, timings, emit_kernel)
+
+
+def _carried_out(talk: Talk, job: _Job, output: Path | None, timings: Path | None, emit_kernel: Path | None) -> int:
+    from planner.export import write_kernel
+
     result = _run(talk, job)
     interrupted = job.stop.is_set()
     found = result or (job.best and job.best.model_copy(update={"stopped_by": "interrupt"}))
