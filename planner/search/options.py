@@ -87,7 +87,7 @@ class Finder:
     def _rows(self, node: Rows) -> Iterator[Option]:
         """Every layout that keeps a reduced axis whole, and the best of those that fold it over the ring."""
         every = rows.layouts(node, self.laws.axes, self.laws.hardware)
-        found = [layout for layout in every if is_held(rows_room(node, layout, self.laws.hardware))]
+        found = [layout for layout in every if self.may_be(node, layout)]
         folded = sorted((layout for layout in found if layout.split), key=lambda o: self._row_floor(node, o))
         kept = 0
         for layout in (*(layout for layout in found if not layout.split), *folded):
@@ -103,6 +103,16 @@ class Finder:
         return rows_bounds.floor_cycles(
             node, layout, self.laws.axes, self.laws.hardware, frozenset(self.hbm), stored=stored
         )
+
+    def may_be(self, node: Rows, layout: RowLayout) -> bool:
+        """Whether a layout has room and is the one that the file states, if it states one."""
+        if not is_held(rows_room(node, layout, self.laws.hardware)):
+            return False
+        s = node.statement
+        if s.cluster is None and s.slice is None and s.element is None:
+            return True
+        made = rows_passes.fragment(node, layout, self.laws.hardware)
+        return made is not None and self._stated(s, made[1])
 
     def row_option(self, node: Rows, layout: RowLayout) -> Option | None:
         """A layout with its prices; None where it is not legal, or not the one that the file states."""

@@ -85,7 +85,7 @@ class ProgramSearch:
             return RowSearch(node, part, self.hardware, head, self.options, self.watch).run(seconds)
 
         found = search(self.head, seconds)
-        if found.judged is None:
+        if found.judged is None and not _states(node):
             found = TiledSearch(node, self.head, self.hardware, self.options, search).run(seconds)
         if found.judged is None or found.judged.makespan is None:
             return None

@@ -14,7 +14,6 @@ from planner.search import bounds, rows_bounds
 from planner.search.fragment import touched
 from planner.search.kernels import Assembly, Judged, judge
 from planner.search.options import Ending, Finder, Option
-from planner.search.room import is_held, rows_room
 from planner.search.rows import RowLayout, layouts
 from planner.search.single import Found
 from planner.search.watch import Watch
@@ -46,7 +45,7 @@ class RowSearch:
         open_: list[tuple[int, int, RowLayout]] = [
             (self._floor(layout), next(tie), layout)
             for layout in layouts(self.node, dict(self.head.axes), self.hardware)
-            if is_held(rows_room(self.node, layout, self.hardware))
+            if self.finder.may_be(self.node, layout)
         ]
         priced: list[tuple[int, int, Option, Ending]] = []
         heapq.heapify(open_)

@@ -14,7 +14,7 @@ from math import prod
 from models.hardware import Hardware
 from models.kernel import DmaOp, Kernel, LoopOp, Op, PassOp, ReshapeOp, Tensor, Tile
 from planner.passes import target
-from planner.program.operations import Node
+from planner.program.operations import Node, Rows
 from planner.search import bounds
 from planner.search.fragment import touched
 from planner.search.kernels import Judged, judge
@@ -48,7 +48,7 @@ class TiledSearch:
 
     def run(self, seconds: float) -> Found:
         """The best loop; `proved` holds for the kernels of a tile alone, so it is never claimed here."""
-        sizes = sorted((self._floor(a, n), a, n) for a in self.node.out.axes for n in self._sizes(a))
+        sizes = sorted((self._floor(a, n), a, n) for a in self._axes() for n in self._sizes(a))
         best: Judged | None = None
         for floor, axis, size in sizes:
             if best is not None and floor >= (best.makespan or 0):
@@ -62,6 +62,11 @@ class TiledSearch:
             if judged is not None and (best is None or (judged.makespan or 0) < (best.makespan or 0)):
                 best = judged
         return Found(best, min((f for f, _, _ in sizes), default=0), False, self.asked)
+
+    def _axes(self) -> tuple[str, ...]:
+        """Axes of the result along which the parts know nothing of each other."""
+        reduced = {p.reduced for p in self.node.passes} if isinstance(self.node, Rows) else set()
+        return tuple(a for a in self.node.out.axes if a not in reduced)
 
     def _part(self, axis: str, size: int) -> Kernel:
         return self.head.model_copy(update={"axes": {**self.head.axes, axis: size}})

@@ -76,8 +76,8 @@ RULE_CASES = (
         "program_does_not_fit",
         searched,
         {"statement": "y = exp(x)"},
-        # a slice of 512 KB holds no row of 2 MB and its result
-        {"statement": "y = softmax(x, C)", "rows": 1, "columns": 2**20},
+        # a slice of 512 KB holds no 256th of a row of 256 MB, which is 1 MB
+        {"statement": "y = softmax(x, C)", "rows": 1, "columns": 2**27},
         {"statement": "y = softmax(x, C)", "columns": 256},
     )
     | three(
