@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -287,6 +288,12 @@ def not_enumerated(name: str, element: Mapping) -> Finding:
 
 def bank_run(entries: Sequence[Entry], access_elements: int, dtype: str, hardware: Hardware) -> int:
     """The longest run of consecutive accesses that share a DM bank (domain: section 3, starvation)."""
+    bank_bits = hardware.dm.bank_bytes * BITS_PER_BYTE
+    return _bank_run(tuple(entries), access_elements, element_bits(dtype), bank_bits, hardware.dm.banks)
+
+
+@lru_cache(maxsize=1024)
+def _bank_run(entries: tuple[Entry, ...], access_elements: int, bits: int, bank_bits: int, banks: int) -> int:
     total = prod(size for size, _ in entries)
     count = max(1, min(total // max(access_elements, 1), MOST_ACCESSES))
     at = np.arange(count, dtype=np.int64) * access_elements
@@ -294,11 +301,9 @@ def bank_run(entries: Sequence[Entry], access_elements: int, dtype: str, hardwar
     for size, stride in reversed(entries):
         address += at % size * stride
         at //= size
-    bits = element_bits(dtype)
-    bank_bits = hardware.dm.bank_bytes * BITS_PER_BYTE
     first = address * bits // bank_bits
     last = (address * bits + access_elements * bits - 1) // bank_bits
-    return max(_longest(_hits(first, last, bank, hardware.dm.banks)) for bank in range(hardware.dm.banks))
+    return max(_longest(_hits(first, last, bank, banks)) for bank in range(banks))
 
 
 def _hits(first: Ints, last: Ints, bank: int, banks: int) -> NDArray[np.bool_]:

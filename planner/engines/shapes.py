@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from math import gcd, isqrt
 
 import numpy as np
@@ -88,8 +89,9 @@ def leading(e: Mapping, size: int) -> Mapping:
     return simplify(Resize(e, size))
 
 
+@lru_cache(maxsize=4096)
 def small_cells(e: Mapping, count: int | None = None) -> Cells:
-    """Cells of the first `count` positions of a packet-sized mapping (all of them by default)."""
+    """Cells of the first `count` positions of a packet-sized mapping (all of them by default); not to be changed."""
     return cells(e, np.arange(e.size if count is None else count, dtype=np.int64))
 
 
