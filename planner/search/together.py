@@ -108,6 +108,8 @@ class Together:
             judged = self._judged(selection, proposed.choice)
             if judged is not None and (best is None or (judged.makespan or 0) < (best.makespan or 0)):
                 best = judged
+        if best is None and self.search.watch.stopped:
+            return self._routed(dict.fromkeys(self.found, 0), "each operation's own best, stopped before any choice")
         return None if best is None else Found(best, self._how(bound, best), min(bound, best.makespan or 0))
 
     def _is_settled(self, bound: int, best: Judged | None) -> bool:
@@ -141,7 +143,7 @@ class Together:
             self.search.watch.progress("choosing layouts", len(chosen) / len(names))
             if last:
                 break
-        return self._routed(chosen)
+        return self._routed(chosen, f"chosen {MOST_TOGETHER} operations at a time")
 
     def _window(self, window: list[str], chosen: Mapping[str, int]) -> Mapping[str, int] | None:
         options = {n: self.found[n] for n in window}
@@ -150,27 +152,29 @@ class Together:
         proposed = self._propose(self.search.selection(options, given))
         return None if proposed.choice is None else proposed.choice.candidates
 
-    def _routed(self, chosen: Mapping[str, int]) -> Found | None:
+    def _routed(self, chosen: Mapping[str, int], how: str) -> Found | None:
         options = {n: [self.found[n][i]] for n, i in chosen.items()}
         selection = self.search.selection(options)
-        while selection.settle(choice := shortest_routes(selection.problem())):
+        while (choice := shortest_routes(selection.problem())) is not None and selection.settle(choice):
             pass
+        if choice is None:
+            return None
         search = self.search
         picked = {n: o for n, (o,) in options.items()}
         judged = judge(
             Assembled(search.head, search.nodes, selection, picked, choice).kernel(), search.hardware, search.options
         )
-        return None if judged is None else Found(judged, f"chosen {MOST_TOGETHER} operations at a time")
+        return None if judged is None else Found(judged, how)
 
 
-def shortest_routes(problem: LayoutProblem) -> LayoutChoice:
-    """The only candidate of every operation, tensors and endings by their shortest routes."""
+def shortest_routes(problem: LayoutProblem) -> LayoutChoice | None:
+    """The only candidate of every operation, tensors and endings by their shortest routes; None where one has none."""
     lies = dict(problem.given) | {op.name: op.candidates[0].gives for op in problem.operations}
     spots = {s for op in problem.operations for s in op.candidates[0].reads}
-    arrivals = {
-        (tensor, place): min(problem.between(tensor, lies[tensor], place), key=lambda r: r.cycles).name
-        for tensor, place in spots
-    }
+    routes = {(tensor, place): problem.between(tensor, lies[tensor], place) for tensor, place in spots}
+    if not all(routes.values()):
+        return None
+    arrivals = {spot: min(found, key=lambda r: r.cycles).name for spot, found in routes.items()}
     ended = [op for op in problem.operations if op.candidates[0].endings]
     endings = {op.name: min(op.candidates[0].endings, key=lambda r: r.cycles).name for op in ended}
     return LayoutChoice({op.name: 0 for op in problem.operations}, arrivals, endings)
