@@ -4,8 +4,12 @@ import random
 from itertools import product
 
 import pytest
+from ortools.sat.python import cp_model
 
+from solver import layouts_search
 from solver.layouts import Candidate, LayoutChoice, LayoutOperation, LayoutProblem, Route, Step, Work
+from solver.layouts_list import Lister, load_bound
+from solver.layouts_model import LayoutModel
 from solver.layouts_search import choose
 from solver.solution import Options
 
@@ -192,3 +196,30 @@ def test_register_files_count_while_an_operation_runs():
 def test_the_same_question_has_the_same_answer():
     problem = random_problem(random.Random(7))
     assert choose(problem, QUICK) == choose(problem, QUICK)
+
+
+# Many operations --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_list_schedules_and_windows_stay_between_bound_and_optimum(seed, monkeypatch):
+    monkeypatch.setattr(layouts_search, "AT_ONCE_UP_TO", 0)
+    problem = random_problem(random.Random(seed))
+    wanted = min((3 + shortest(jobs) for jobs in every_choice(problem)), default=None)
+    rough, found = choose(problem, QUICK, rough=True), choose(problem, QUICK)
+    if wanted is None:
+        assert rough.choice is found.choice is None
+        return
+    assert load_bound(problem) <= wanted
+    assert found.makespan == wanted
+    assert rough.lower_bound <= wanted <= rough.makespan
+
+
+def test_a_list_schedule_is_one_of_the_model():
+    problem = random_problem(random.Random(5))
+    listed = Lister(problem, 50).search()
+    model = LayoutModel(problem)
+    model.build()
+    solver = cp_model.CpSolver()
+    assert solver.solve(model.pinned(listed)) == cp_model.OPTIMAL
+    assert solver.objective_value == listed.makespan + problem.frame_cycles
