@@ -78,8 +78,20 @@ def improved(
     )
     start = _by_layers(sweeper, start)
     report(start)
-    keep(sweeper.run(start))
-    return Improved(best, sweeper.spent, sweeper.settled)
+    timing = sweeper.run(start)
+    keep(timing)
+    for spared in SPARED[1:]:
+        if (best.makespan or 0) <= timing.last + frame.final_sync_cycles or sweeper.limits.reached():
+            break
+        # The timing has no places, only a longer one like it has: on with less room, in which there are.
+        tight = replace(made, room=_less(made.room, spared))
+        begin = early(tight, timing.order, timing.chosen, frame.first_start_cycles)
+        if begin is None:
+            break
+        sweeper.turn_to(tight)
+        timing = sweeper.run(begin)
+        keep(timing)
+    return Improved(best, sweeper.spent, not sweeper.limits.reached())
 
 
 def _by_layers(sweeper: Sweeper, start: Timing) -> Timing:
@@ -102,12 +114,16 @@ def _by_layers(sweeper: Sweeper, start: Timing) -> Timing:
     return start if all_alike is None or all_alike.last >= start.last else all_alike
 
 
+def _less(room: tuple[int, ...], spared: int) -> tuple[int, ...]:
+    return tuple(r - r * spared // 100 for r in room)
+
+
 def _placed(index: Index, made: Board, plan: Solution, timing: Timing, options: Options) -> Solution | None:
     """The plan of a timing; where memories are too broken up for it, one with the same order and some room to spare."""
     first = index.hardware.kernel.first_start_cycles
     for spared in SPARED:
-        room = tuple(r - r * spared // 100 for r in made.room)
-        tight = timing if not spared else early(replace(made, room=room), timing.order, timing.chosen, first)
+        less = replace(made, room=_less(made.room, spared))
+        tight = timing if not spared else early(less, timing.order, timing.chosen, first)
         if tight is None:
             return None
         found = placed(index, _solution(index, made, plan, tight), options, shift=False)

@@ -13,6 +13,7 @@ from solver.solution import Options
 from solver.windows.board import Board
 from solver.windows.frame import Frame, Stretch
 from solver.windows.model import Window, build
+from solver.windows.repeat import in_order
 from solver.windows.timing import Timing, Walk, early, in_time, late
 
 EFFORTS = ((48, 0.03), (48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
@@ -89,8 +90,6 @@ class Sweeper:
     tell: Callable[[Timing], None] | None = None
     mirrored: Board = field(init=False)
     spent: float = 0.0
-    settled: bool = False
-    """Whether the run ended because no window wins anything any more."""
     tick: int = 0
     barren: dict[tuple[int, int, float], int] = field(default_factory=dict)
     """When a window (position, width, effort) last won nothing."""
@@ -100,6 +99,11 @@ class Sweeper:
     def __post_init__(self) -> None:
         self.mirrored = self.board.mirrored()
         self.won = [0] * len(self.board.names)
+
+    def turn_to(self, board: Board) -> None:
+        """Goes on with other room in the memories."""
+        self.board, self.mirrored = board, board.mirrored()
+        self.barren.clear()
 
     def run(self, timing: Timing) -> Timing:
         """The best timing found."""
@@ -113,7 +117,6 @@ class Sweeper:
                 timing = self._sweep(timing, width, effort, sweep)
                 sweep += 1
                 barren = barren + 1 if timing.last == before else 0
-        self.settled = timing.last > self.floor
         return timing
 
     def _sweep(self, timing: Timing, width: int, effort: float, sweep: int) -> Timing:
@@ -205,8 +208,13 @@ class Sweeper:
         order, chosen = list(timing.order), list(timing.chosen)
         for slot, item in zip(slots, done.order, strict=True):
             order[slot], chosen[item] = item, done.chosen[item]
-        starts, ends = list(timing.starts), list(timing.ends)
         high = slots[-1] + 1
+        if high - slots[0] > len(slots):
+            # Another part has moved items in between, which edges may hold before or behind what now stands there.
+            place = {item: k for k, item in enumerate(order)}
+            order = in_order(self.board, [place[item] for item in range(len(order))])
+            high = max(k for k, item in enumerate(order) if item in mine) + 1
+        starts, ends = list(timing.starts), list(timing.ends)
         if latest is None or not Walk(self.board, self.first).go(order[:high], chosen, starts, ends):
             return timing
         for item in order[high:]:

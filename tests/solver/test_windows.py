@@ -19,6 +19,7 @@ from solver.windows import improved
 from solver.windows.board import board
 from solver.windows.frame import Frame, Stretch
 from solver.windows.repeat import period, repeated
+from solver.windows.sweep import Sweeper
 from solver.windows.timing import early, in_time, late
 from tests.solver.brute_force import optimum
 from tests.solver.problems import RNGD, data, dma, mode, op, problem, random_problem, tiled_matmul
@@ -196,3 +197,23 @@ def test_a_window_takes_on_only_what_the_block_behind_can_follow():
     assert at.settle(items, {}, 0), "the order it has"
     assert not at.settle(items, {}, -last), "a shift that nothing gives"
     assert (at.order[10:58], at.won, at.last) == (items, 0, last)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_workers_never_break_an_edge_between_their_parts(seed, monkeypatch):
+    p = decoder(2, "balanced", seed)
+    index = Index(p)
+    plan = first_plan(index)
+    seen = []
+    real = Sweeper._taken_on
+
+    def taken_on(self, timing, latest, done):
+        found = real(self, timing, latest, done)
+        edges = ((a, b, lag) for b, links in enumerate(self.board.before) for a, lag in links)
+        seen.append(all(found.ends[a] + lag <= found.starts[b] for a, b, lag in edges))
+        return found
+
+    monkeypatch.setattr(Sweeper, "_taken_on", taken_on)
+    improved(index, plan, 0, Options(time_limit_seconds=4, workers=2), None, None)
+    assert seen
+    assert all(seen)
