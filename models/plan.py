@@ -26,7 +26,7 @@ class Stage(PlanRecord):
     """One stage of a pass as planned, with the layout that leaves it; mappings are text.
 
     `steps_cycles` is its step count (cycles page). `settings` hold what the engine is set to and what was derived,
-    by the names of the case files (entries, read_bytes, ring_size, ...); docs/plan-file.md lists them by step.
+    by the names of the case files (entries, read_bytes, ring_size, ...).
     """
 
     step: str
