@@ -74,7 +74,7 @@ class Redistributions:
         if way.judged or way.op is None:
             return False
         found = self.laws.of_pass_or_pair(way.op, {SOURCE: self.laws.layout(SOURCE, "dm", value.dtype, source)})
-        settled = (Way(name, routes_of(name, found), way.op),) if found.modes else ()
+        settled = (Way(name, routes_of(self.laws, name, found), way.op),) if found.modes else ()
         self.known[key] = tuple(k for w in self.known[key] for k in (settled if w is way else (w,)))
         return True
 
@@ -108,9 +108,14 @@ class Redistributions:
             yield move.op, move.floor_cycles
 
 
-def routes_of(name: str, found: PassResult) -> tuple[Route, ...]:
-    """The legal ways of a pass; those of a pair do the cheapest of the first pass before."""
-    return tuple(Route(name, (*_before(found, m), Work(m.cycles, m.holds))) for m in found.modes)
+def routes_of(laws: Laws, name: str, found: PassResult) -> tuple[Route, ...]:
+    """The legal ways of a pass; those of a pair do the cheapest of the first pass before, and a bitmap is loaded."""
+    load = (Work(laws.hardware.switch.bitmap_load_cycles, frozenset({SUB, DMA})),)
+
+    def works(mode: Mode) -> tuple[Work, ...]:
+        return (*_before(found, mode), *(load if mode.bitmap else ()), Work(mode.cycles, mode.holds))
+
+    return tuple(Route(name, works(m)) for m in found.modes)
 
 
 def _before(found: PassResult, mode: Mode) -> tuple[Work, ...]:

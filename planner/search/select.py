@@ -99,7 +99,7 @@ class Selection:
             names = touched(op)
             after = tuple(makers[n] for n in sorted(names & makers.keys()))
             spots = tuple(reads[n] for n in sorted(names & reads.keys()))
-            steps.append(Step(routes_of(op.name, found), spots, after))
+            steps.append(Step(routes_of(self.laws, op.name, found), spots, after))
             if found.writes is not None:
                 fresh = made.written(self.laws, found.writes)
                 known, makers = known | fresh, makers | dict.fromkeys(fresh, i)
@@ -118,7 +118,7 @@ class Selection:
             return (Route(name, (store,)),)
         made = option.fragment
         found = self.judged(ending.move, {made.buffer: self.laws.layout(made.buffer, "dm", made.dtype, made.gives)})
-        return tuple(Route(name, (*r.works, store)) for r in routes_of(name, found))
+        return tuple(Route(name, (*r.works, store)) for r in routes_of(self.laws, name, found))
 
     # Routes ---------------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """The choice over several operations: the solver's model proposes, the planner judges the kernel whole.
 
-No plan of a choice is shorter than the model says. So proposals are judged in the model's order, and when the next one
-is no shorter in the model than the best plan so far, no other choice of these layouts is.
+No plan of a choice is shorter than the model says, unless passes share a bitmap that is loaded once. So proposals are
+judged in the model's order, and when the next one is no shorter in the model than the best plan so far, no other
+choice of these layouts is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ MOST_TOGETHER = 24
 """Operations of one model; of more, the first half of each window is held fast and the next one begins behind it."""
 MOST_JUDGED = 8
 """Operations of a program of which more than one choice is planned."""
+MOST_CHOICES = 8
+"""Choices that are planned at most."""
 PLANS_PER_SECOND = 2
 """About what one processor plans of small kernels."""
 MODEL_SECONDS = 10.0
@@ -94,7 +97,7 @@ class Together:
 
     def _whole(self) -> Found | None:
         selection = self.search.selection(self.found)
-        most = max(1, int(self.seconds * PLANS_PER_SECOND)) if len(self.found) <= MOST_JUDGED else 1
+        most = max(1, min(MOST_CHOICES, int(self.seconds * PLANS_PER_SECOND))) if len(self.found) <= MOST_JUDGED else 1
         best: Judged | None = None
         bound = 0
         while len(self.tried) < most:
@@ -118,7 +121,7 @@ class Together:
     def _how(self, bound: int, best: Judged) -> str:
         planned = f"chosen together, {len(self.tried)} choice{'s' * (len(self.tried) > 1)} planned"
         if bound >= (best.makespan or 0):
-            return f"{planned}, no other choice of these is shorter"
+            return f"{planned}, no other choice of these is shorter in the model"
         return f"{planned}, no choice of these is below {bound:,}"
 
     def _judged(self, selection: Selection, choice: LayoutChoice) -> Judged | None:
