@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from heapq import nlargest
 
 from models.graph import DMA, MAIN, SUB, Mode, Operation, Problem
 from models.plan import Stage
@@ -17,17 +18,20 @@ def settled(problem: Problem) -> Problem:
     longest = {c: _longest(problem.operations, runs, c) for c in CONTEXTS}
     limit = problem.hardware.dm.starvation_accesses
 
-    def held(mode: Mode) -> Mode:
+    def held(op: Operation, mode: Mode) -> Mode:
         own = runs.get(mode.program, 0)
         free = CONTEXTS - mode.holds
-        beside = max((longest[c] for c in free), default=0) if mode.holds & CONTEXTS else 0
+        # A pass never runs beside itself.
+        others = (run for c in free for name, run in longest[c] if name != op.name)
+        beside = max(others, default=0) if mode.holds & CONTEXTS else 0
         starves = own >= beside and own + beside >= limit and own > 0
         return replace(mode, holds=mode.holds | {DMA}) if starves else mode
 
     def of(op: Operation) -> Operation:
         if op.kind != "pass":
             return op
-        return replace(op, modes=tuple(map(held, op.modes)), dominated=tuple(map(held, op.dominated)))
+        modes, dominated = (tuple(held(op, m) for m in found) for found in (op.modes, op.dominated))
+        return replace(op, modes=modes, dominated=dominated)
 
     return replace(problem, operations=tuple(map(of, problem.operations)))
 
@@ -37,15 +41,11 @@ def run_of(stages: Iterable[Stage]) -> int:
     return max((int(s.settings.get("bank_run", 0)) for s in stages if s.step in ("fetch", "commit")), default=0)
 
 
-def _longest(operations: Iterable[Operation], runs: dict[str, int], context: str) -> int:
-    """The longest run of any pass that holds this context and not the other one."""
-    return max(
-        (
-            runs.get(m.program, 0)
-            for o in operations
-            if o.kind == "pass"
-            for m in (*o.modes, *o.dominated)
-            if m.holds & CONTEXTS == {context}
-        ),
-        default=0,
-    )
+def _longest(operations: Iterable[Operation], runs: dict[str, int], context: str) -> list[tuple[str, int]]:
+    """The two longest runs of passes that may hold this context and not the other one, each with its pass."""
+    found = [
+        (o.name, max(runs.get(m.program, 0) for m in modes))
+        for o in operations
+        if o.kind == "pass" and (modes := [m for m in (*o.modes, *o.dominated) if m.holds & CONTEXTS == {context}])
+    ]
+    return nlargest(2, found, key=lambda one: one[1])
