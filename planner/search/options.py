@@ -65,8 +65,8 @@ class Finder:
     laws: Laws
     hbm: dict[str, Place]
     outputs: frozenset[str]
-    most: int = 12
-    most_asked: int = 160
+    most: int = 24
+    most_asked: int = 320
     asked: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
