@@ -253,6 +253,18 @@ def test_runs_of_two_contexts_add():
     assert op(short, "turn_too").contexts == ("sub",)
 
 
+def test_a_pass_never_starves_dma_beside_itself():
+    """40 accesses in a row on either context are no 80 when the other pass makes runs of one."""
+    first, second = TWO_RUNS.split("  - pass: turn_too")
+    second = second.replace('"C / 4, R", packet', '"R, C / 4", packet').replace("C / 4, R, C % 4", "R, C")
+    free = first.replace("context: main", "context: auto") + "  - pass: turn_too" + second
+    plan = planned("gemm", lambda _: free)
+    assert stage(plan, "turn", "fetch").settings["bank_run"] in range(32, 64)
+    assert op(plan, "turn").contexts in (("main",), ("sub",))
+    assert plan.verification is not None
+    assert plan.verification.ok, plan.verification.violations
+
+
 def test_the_simulator_sees_runs_that_add():
     plan = planned("gemm", lambda _: TWO_RUNS)
     free = {"turn": ("main",), "turn_too": ("sub",)}
