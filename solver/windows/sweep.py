@@ -19,7 +19,7 @@ from solver.windows.timing import Timing, Walk, early, in_time, late
 EFFORTS = ((48, 0.03), (48, 0.08), (64, 0.16), (96, 0.4), (140, 1.0))
 """Items of a window and deterministic time for it; the next when sweeps from all places win nothing."""
 
-WHOLE_UP_TO, WHOLE_EFFORT, WHOLE_AFTER = 320, 4.0, 96
+WHOLE_UP_TO, WHOLE_EFFORT, WHOLE_AFTER = 320, 4.0, 64
 """So few items are tried in one window as well, before windows get wider than this: loads in a row need all in view."""
 
 OVERHEAD = 0.004
