@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import planner
 from planner import PlanOptions, Request
 
+PROGRAMS = Path(__file__).parents[2] / "examples" / "programs"
 QUICK = PlanOptions(alternatives=False, corrections=False)
 
 
 def holds(name: str) -> None:
     """Values right, cycles of every operation as the simulator counts them, no rule broken."""
-    plan = planner.plan(f"examples/programs/{name}.yaml", Request(), QUICK)
+    plan = planner.plan(PROGRAMS / f"{name}.yaml", Request(), QUICK)
     found = plan.verification
     assert found is not None
     assert found.violations == ()
