@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from math import prod
 
 
 class Padding(IntEnum):
@@ -231,8 +230,3 @@ def height(e: Mapping) -> int:
 def axis_names(e: Mapping) -> frozenset[str]:
     """The names of all axes that stand in a mapping."""
     return frozenset(n.name for n in nodes(e) if isinstance(n, Axis))
-
-
-def total_size(*parts: Mapping) -> int:
-    """The product of the sizes of several mappings."""
-    return prod(p.size for p in parts)

@@ -14,7 +14,6 @@ from planner.readers.step_tables import PLACE, step
 from planner.readers.table import Row, build, list_of, read_fields
 
 MAX_STEPS = 1_000
-MAX_OPS = 100_000
 _UNITS = {name: Row(MAPPING) for name in ("chip", "cluster", "slice")}
 _STEPS = list_of(step, "steps", 1, MAX_STEPS, {"$ref": "#/$defs/step"})
 _SOURCES = list_of(PLACE.convert, "two tensors to interleave", 2, 2, PLACE.schema)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from models.graph import Mode
 from models.kernel import Commit, ContractOuter, PassOp, ReshapeOp, ToTrf, ToVrf, Vector
 from models.layout import TensorLayout
 from models.parse import parse
@@ -120,8 +119,3 @@ def renamed(op: PassOp, names: dict[str, str], name: str) -> PassOp:
 def cheapest(result: PassResult) -> int:
     """The fewest cycles of a pass's legal ways."""
     return min(m.cycles for m in result.modes)
-
-
-def is_dominated(a: tuple[Mode, ...], b: tuple[Mode, ...]) -> bool:
-    """Whether every way in `b` is at least as long and holds at least what some way in `a` does."""
-    return all(any(x.cycles <= y.cycles and x.holds <= y.holds for x in a) for y in b)

@@ -208,7 +208,7 @@ class Finder:
             for mode, gives in results(spec, tiling, hardware):
                 if not self._stated(node.statement, gives):
                     continue
-                for pair in self._pairs(spec, tiling):
+                for pair in self._pairs(tiling):
                     asked += 1
                     made = fragment(spec, tiling, mode, pair, hardware)
                     option = self._judged(made, gives, node.out)
@@ -224,10 +224,9 @@ class Finder:
             total += bounds.store_floor(self.laws.hardware, spec.out, spec.sizes, held)
         return total
 
-    def _pairs(self, spec: Contraction, tiling: Tiling) -> Iterator[tuple[Spread, Spread]]:
+    def _pairs(self, tiling: Tiling) -> Iterator[tuple[Spread, Spread]]:
         """For each operand the cheapest way to load it; of one that is computed, whole and widest spread."""
         held, stream = (self._ways(tiling, o) for o in (tiling.held, tiling.stream))
-        del spec
         yield from islice(((h, s) for h in held for s in stream), 4)
 
     def _ways(self, tiling: Tiling, operand: Named) -> list[Spread]:

@@ -94,9 +94,6 @@ class ProgramSearch:
         note = f"layout search: {how}; asked {asked}"
         return Chosen(found.judged.kernel, found.judged.makespan, found.bound, found.proved, (note,))
 
-    def _floor(self) -> int:
-        return Floor(self.head, self.nodes, self.hardware).cycles(self.options)
-
     def selection(self, options: dict[str, list[Option]], given: dict[str, Place] | None = None) -> Selection:
         """The choice among options of some operations; `given` lies in DM already."""
         return Selection(self.laws, self.hbm, self.values, options, self.redistributions, given or {})
