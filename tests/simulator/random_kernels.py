@@ -26,6 +26,41 @@ class Turned:
     packets: int
 
 
+@dataclass(frozen=True)
+class Turn:
+    """A pass that turns [B, C, D] x E round, as mapping texts; `commit` is what its last step says besides."""
+
+    outer: tuple[str, str, str]
+    fetched: str
+    collected: str
+    behind: str
+    packet: str
+    column: str
+    commit: str = ""
+
+    def kernel(self, dtype: str, axes: str) -> str:
+        """The kernel file: 64 slices, one pass between a load and a store."""
+        b, c, d = self.outer
+        read, turned = f"{b}, {c}, {d}", f"{b}, {d}, {self.behind}"
+        return f"""
+kernel: turned
+axes: {{P: {SLICES}, {axes}}}
+tensors:
+  x: {{dtype: {dtype}, element: "P, {read}, {self.fetched}"}}
+  y: {{dtype: {dtype}, element: "P, {turned}, {self.column}", role: output}}
+ops:
+  - {{dma: load, read: x, write: x_dm, slice: P, element: "{read}, {self.fetched}"}}
+  - pass: turn
+    read: x_dm
+    steps:
+      - fetch: {{time: "{read}", packet: "{self.fetched}"}}
+      - collect: {{packet: "{self.collected}"}}
+      - transpose: {{time: "{turned}", packet: "{self.packet}"}}
+      - commit: {{write: y_dm, element: "{turned}, {self.column}"{self.commit}}}
+  - {{dma: store, read: y_dm, write: y}}
+"""
+
+
 def transpose_kernel(rng: np.random.Generator) -> Turned:
     """Any matrix of the table: live elements of a packet, packets of a row, rows, matrices."""
     dtype = str(rng.choice(list(DTYPES)))
@@ -44,23 +79,9 @@ def transpose_kernel(rng: np.random.Generator) -> Turned:
     wide = -(-rows // stored) * stored
     column = f"C # {wide}" if wide > rows else "C"
     packet = f"C # {flit}" if rows < flit else "C"
-    text = f"""
-kernel: turned
-axes: {{P: {SLICES}, B: {iterations}, C: {rows}, D: {packets}, E: {live}}}
-tensors:
-  x: {{dtype: {dtype}, element: "P, B, C, D, {source}"}}
-  y: {{dtype: {dtype}, element: "P, B, D, {behind}, {column}", role: output}}
-ops:
-  - {{dma: load, read: x, write: x_dm, slice: P, element: "B, C, D, {source}"}}
-  - pass: turn
-    read: x_dm
-    steps:
-      - fetch: {{time: "B, C, D", packet: "{source}"}}
-      - collect: {{packet: "{padded}"}}
-      - transpose: {{time: "B, D, {behind}", packet: "{packet}"}}
-      - commit: {{write: y_dm, element: "B, D, {behind}, {column}", packet: "{column}"}}
-  - {{dma: store, read: y_dm, write: y}}
-"""
+    axes = f"B: {iterations}, C: {rows}, D: {packets}, E: {live}"
+    moved = Turn(("B", "C", "D"), source, padded, behind, packet, column, f', packet: "{column}"')
+    text = moved.kernel(dtype, axes)
     return Turned(text, valid, rows, valid * packets, out_rows, iterations, packets)
 
 
@@ -77,23 +98,9 @@ def padded_transpose_kernel(rng: np.random.Generator) -> str:
     (b, b_size), (c, c_size), (d, d_size) = matrices, column, packets
     wide = -(-rows // stored) * stored
     kept = c if wide == rows else f"{c} # {wide}"
-    return f"""
-kernel: turned
-axes: {{P: {SLICES}, B: {b_size}, C: {c_size}, D: {d_size}, E: {live}}}
-tensors:
-  x: {{dtype: {dtype}, element: "P, {b}, {c}, {d}, {source}"}}
-  y: {{dtype: {dtype}, element: "P, {b}, {d}, {source}, {kept}", role: output}}
-ops:
-  - {{dma: load, read: x, write: x_dm, slice: P, element: "{b}, {c}, {d}, {source}"}}
-  - pass: turn
-    read: x_dm
-    steps:
-      - fetch: {{time: "{b}, {c}, {d}", packet: "{source}"}}
-      - collect: {{packet: "{source if valid == flit else f"{source} # {flit}"}"}}
-      - transpose: {{time: "{b}, {d}, {source}", packet: "{c} # {flit}"}}
-      - commit: {{write: y_dm, element: "{b}, {d}, {source}, {kept}"}}
-  - {{dma: store, read: y_dm, write: y}}
-"""
+    axes = f"B: {b_size}, C: {c_size}, D: {d_size}, E: {live}"
+    collected = source if valid == flit else f"{source} # {flit}"
+    return Turn((b, c, d), source, collected, source, f"{c} # {flit}", kept).kernel(dtype, axes)
 
 
 def _padded(rng: np.random.Generator, name: str, size: int, more: tuple[int, ...]) -> tuple[tuple[str, int], int]:
