@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from solver.layouts import Candidate, LayoutProblem, Route, Spot
+from solver.layouts_first import fitting
 
 Key = tuple[str, ...]
 """What has works of its own: `("step", op, index)`, `("to", tensor, place)`, `("ends", op)`."""
@@ -55,14 +56,15 @@ class Lister:
         return None
 
     def _first(self) -> Listed | None:
-        """The first candidates; where a pair of them is impossible, the first that is not."""
+        """The first candidates; where two are impossible together, the first that is not; none left: others."""
         chosen: dict[str, int] = {}
         for op in self.problem.operations:
             order = sorted(range(len(op.candidates)), key=lambda i: i != self.start.get(op.name, 0))
-            fitting = (i for i in order if self._routes(chosen | {op.name: i}, op.name, op.candidates[i]))
-            found = next(fitting, None)
+            possible = (i for i in order if self._routes(chosen | {op.name: i}, op.name, op.candidates[i]))
+            found = next(possible, None)
             if found is None:
-                return None
+                together = fitting(self.problem, self.start)
+                return None if together is None else self.schedule(together, {})
             chosen[op.name] = found
         return self.schedule(chosen, {})
 

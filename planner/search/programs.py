@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from models.hardware import Hardware
 from models.kernel import Kernel
 from planner.program.operations import Einsum, Node, Rows, Value
+from planner.search.alike import Alike
 from planner.search.floor import Floor
 from planner.search.laws import Laws, Place
 from planner.search.options import Finder, Option
@@ -62,37 +63,38 @@ class ProgramSearch:
         return frozenset(n for n, t in self.head.tensors.items() if t.role == "output")
 
     def run(self, seconds: float) -> Chosen | None:
-        """The best kernel that was found; None where an operation has no legal layout."""
+        """The best kernel that was found, in tiles where the slices hold no other; None where there is none."""
+        found = self._untiled(seconds)
+        if found is not None or self.watch.stopped or any(map(_states, self.nodes)):
+            return found
+
+        def part(head: Kernel, seconds: float) -> Kernel | None:
+            search = ProgramSearch(head, self.nodes, self.hardware, self.options, self.watch)
+            chosen = search._untiled(seconds)
+            return None if chosen is None else chosen.kernel
+
+        return _chosen(TiledSearch(self.nodes, self.head, self.hardware, self.options, part).run(seconds))
+
+    def _untiled(self, seconds: float) -> Chosen | None:
         finder = Finder(self.laws, self.hbm, self.outputs)
         if len(self.nodes) == 1 and (isinstance(self.nodes[0], Rows) or not _states(self.nodes[0])):
-            return self._alone(self.nodes[0], finder, seconds)
+            return _chosen(self._alone(self.nodes[0], finder, seconds))
         found: dict[str, list[Option]] = {}
+        alike = Alike(finder)
         for i, node in enumerate(self.nodes):
             self.watch.progress("searching layouts", i / len(self.nodes))
-            found[node.out.name] = finder.options(node)
-        if any(not options for options in found.values()):
-            return None
+            found[node.out.name] = alike.options(node)
+            if not found[node.out.name]:
+                return None
         return self._together(found, seconds)
 
     # One operation --------------------------------------------------------------------------------------
 
-    def _alone(self, node: Node, finder: Finder, seconds: float) -> Chosen | None:
-        def search(head: Kernel, seconds: float) -> Found:
-            if isinstance(node, Einsum):
-                spec = contraction_of(node, dict(head.axes), self.hbm)
-                return SingleSearch(spec, self.hardware, head, self.options, self.watch).run(seconds)
-            part = replace(finder, laws=Laws(self.hardware, dict(head.axes)))
-            return RowSearch(node, part, self.hardware, head, self.options, self.watch).run(seconds)
-
-        found = search(self.head, seconds)
-        if found.judged is None and not _states(node):
-            found = TiledSearch(node, self.head, self.hardware, self.options, search).run(seconds)
-        if found.judged is None or found.judged.makespan is None:
-            return None
-        asked = ", ".join(f"{n} {name}" for name, n in found.asked.items())
-        how = "no other candidate is shorter" if found.proved else f"no candidate is below {found.bound:,}"
-        note = f"layout search: {how}; asked {asked}"
-        return Chosen(found.judged.kernel, found.judged.makespan, found.bound, found.proved, (note,))
+    def _alone(self, node: Node, finder: Finder, seconds: float) -> Found:
+        if isinstance(node, Einsum):
+            spec = contraction_of(node, dict(self.head.axes), self.hbm)
+            return SingleSearch(spec, self.hardware, self.head, self.options, self.watch).run(seconds)
+        return RowSearch(node, finder, self.hardware, self.head, self.options, self.watch).run(seconds)
 
     def selection(self, options: dict[str, list[Option]], given: dict[str, Place] | None = None) -> Selection:
         """The choice among options of some operations; `given` lies in DM already."""
@@ -112,6 +114,15 @@ class ProgramSearch:
             f" no layouts at all give less than {floor:,} cycles, a loss of at most {loss:,}"
         )
         return Chosen(chosen.judged.kernel, makespan, floor, loss <= 0, (note,))
+
+
+def _chosen(found: Found) -> Chosen | None:
+    if found.judged is None or found.judged.makespan is None:
+        return None
+    asked = ", ".join(f"{n} {name}" for name, n in found.asked.items())
+    how = "no other candidate is shorter" if found.proved else f"no candidate is below {found.bound:,}"
+    note = f"layout search: {how}; asked {asked}"
+    return Chosen(found.judged.kernel, found.judged.makespan, found.bound, found.proved, (note,))
 
 
 def _states(node: Node) -> bool:

@@ -1,13 +1,13 @@
-"""One operation in tiles: the best kernel of a part of an axis, repeated by a loop over all parts.
+"""A program in tiles: the best kernel of a part of an axis, repeated by a loop over all parts.
 
-What does not depend on the axis is loaded once, before the loop. The planner overlaps transfers of one tile with passes
+What does not depend on the axis is done once, before the loop. The planner overlaps transfers of one tile with passes
 of another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -18,7 +18,7 @@ from planner.program.operations import Node, Rows
 from planner.search import bounds
 from planner.search.fragment import touched
 from planner.search.kernels import Judged, judge
-from planner.search.room import is_held, least_room
+from planner.search.program_room import has_room, kept_through
 from planner.search.single import Found
 from planner.search.spec import bytes_of
 from solver import Options
@@ -31,15 +31,15 @@ MOST_SIZES = 3
 """Tile sizes of an axis that are searched: the largest that fits, and smaller ones, each at least halved."""
 _MAPPINGS = frozenset({"chip", "cluster", "slice", "lane", "element", "time", "packet"})
 _NARROWINGS = frozenset({"narrow_trim", "narrow_split", "widen_pad", "widen_concat"})
-Search = Callable[[Kernel, float], Found]
-"""The search of one operation over other axis sizes, within a time."""
+Search = Callable[[Kernel, float], Kernel | None]
+"""The search of the program over other axis sizes, within a time: the best kernel."""
 
 
 @dataclass(slots=True)
 class TiledSearch:
-    """Searches an axis and a tile size for an operation that no slices hold whole; `head` has no operations."""
+    """Searches an axis and a tile size for a program that no slices hold whole; `head` has no operations."""
 
-    node: Node
+    nodes: Sequence[Node]
     head: Kernel
     hardware: Hardware
     options: Options
@@ -54,19 +54,20 @@ class TiledSearch:
             if best is not None and floor >= (best.makespan or 0):
                 break
             self.asked["tiles"] += 1
-            found = self.search(self._part(axis, size), seconds / len(sizes))
-            if found.judged is None:
+            part = self.search(self._part(axis, size), seconds / len(sizes))
+            if part is None:
                 continue
             self.asked["plans"] += 1
-            judged = judge(looped(found.judged.kernel, self.head, axis, size), self.hardware, self.options)
+            judged = judge(looped(part, self.head, axis, size), self.hardware, self.options)
             if judged is not None and (best is None or (judged.makespan or 0) < (best.makespan or 0)):
                 best = judged
         return Found(best, min((f for f, _, _ in sizes), default=0), False, self.asked)
 
     def _axes(self) -> tuple[str, ...]:
-        """Axes of the result along which the parts know nothing of each other."""
-        reduced = {p.reduced for p in self.node.passes} if isinstance(self.node, Rows) else set()
-        return tuple(a for a in self.node.out.axes if a not in reduced)
+        """Axes along which the parts know nothing of each other: nothing sums or reduces them."""
+        every = dict.fromkeys(a for n in self.nodes for a in n.out.axes)
+        reduced = {a for n in self.nodes for a in _reduced(n)}
+        return tuple(a for a in every if a not in reduced)
 
     def _part(self, axis: str, size: int) -> Kernel:
         return self.head.model_copy(update={"axes": {**self.head.axes, axis: size}})
@@ -79,9 +80,13 @@ class TiledSearch:
         for tiles in range(2, min(whole, MOST_TILES) + 1):
             if whole % tiles or (last is not None and 2 * (whole // tiles) > last) or found == MOST_SIZES:
                 continue
-            if is_held(least_room(self.node, {**self.head.axes, axis: whole // tiles}, self.hardware)):
+            if self._has_room({**self.head.axes, axis: whole // tiles}):
                 last, found = whole // tiles, found + 1
                 yield last
+
+    def _has_room(self, sizes: dict[str, int]) -> bool:
+        kept = kept_through(self.nodes)
+        return all(has_room(n, kept[n.out.name], sizes, self.hardware) for n in self.nodes)
 
     def _floor(self, axis: str, size: int) -> int:
         """The frame, and the transfers of all tiles one after the other on their one context."""
@@ -94,6 +99,13 @@ class TiledSearch:
             least = min(base, dma.single_slice_base_cycles)
             total += often * bounds.transfer_floor(self.hardware, size_bytes, least)
         return total
+
+
+def _reduced(node: Node) -> set[str | None]:
+    """The axes that an operation reduces or sums."""
+    if isinstance(node, Rows):
+        return {p.reduced for p in node.passes}
+    return {a for v in node.reads for a in v.axes if a not in node.out.axes}
 
 
 def _lies_plainly(tensor: Tensor, axis: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Protocol
 from models.hardware import Hardware
 from models.kernel import Kernel
 from planner.program.operations import Node
+from planner.search.alike import bare
 from planner.search.assembled import Assembled
 from planner.search.kernels import Judged, judge
 from planner.search.laws import Place
@@ -45,6 +46,11 @@ class Searched(Protocol):
     hardware: Hardware
     options: Options
     watch: Watch
+    hbm: dict[str, Place]
+
+    @property
+    def outputs(self) -> frozenset[str]:
+        """The tensors that are stored."""
 
     def selection(self, options: dict[str, list[Option]], given: dict[str, Place] | None = None) -> Selection:
         """The choice among options of some operations."""
@@ -67,6 +73,8 @@ class Together:
     found: dict[str, list[Option]]
     seconds: float
     tried: list[LayoutChoice] = field(default_factory=list)
+    known: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """The options taken in windows that were chosen, by what makes others like them."""
 
     def run(self) -> Found | None:
         """The best plan; None where no choice has one."""
@@ -152,8 +160,22 @@ class Together:
         options = {n: self.found[n] for n in window}
         read = {need.tensor for found in options.values() for o in found for need in o.fragment.needs}
         given = {n: self.found[n][chosen[n]].fragment.gives for n in read & chosen.keys()}
-        proposed = self._propose(self.search.selection(options, given))
-        return None if proposed.choice is None else proposed.choice.candidates
+        key = self._alike(window, given)
+        if key not in self.known:
+            proposed = self._propose(self.search.selection(options, given))
+            if proposed.choice is None:
+                return None
+            self.known[key] = tuple(proposed.choice.candidates[n] for n in window)
+        return dict(zip(window, self.known[key], strict=True))
+
+    def _alike(self, window: list[str], given: Mapping[str, Place]) -> str:
+        """The same for windows that differ in the names of tensors alone: of such, one choice is enough."""
+        search = self.search
+        # Alike operations have their options in the same order, so that a number stands for the same one.
+        nodes = [node for node in search.nodes if node.out.name in window]
+        same = bare(nodes, search.hbm, search.outputs)
+        places = sorted((same.names.index(n), place) for n, place in given.items())
+        return repr((same.key, places))
 
     def _routed(self, chosen: Mapping[str, int], how: str) -> Found | None:
         options = {n: [self.found[n][i]] for n, i in chosen.items()}

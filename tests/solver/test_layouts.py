@@ -1,6 +1,7 @@
 """The choice of layouts over a whole program: against an enumeration of everything, and what each rule forbids."""
 
 import random
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -213,6 +214,34 @@ def test_list_schedules_and_windows_stay_between_bound_and_optimum(seed, monkeyp
     assert load_bound(problem) <= wanted
     assert found.makespan == wanted
     assert rough.lower_bound <= wanted <= rough.makespan
+
+
+def hidden_fit(operations, places=4):
+    """A chain whose results stay at one place of some, and whose last operation reads at the last place alone."""
+
+    def candidate(at, i):
+        reads = ((f"o{at - 1}", f"place {i}"),) if at else ()
+        return Candidate((Step((work(1 + i, "main"),), reads),), f"place {i}")
+
+    ways = [range(places)] * (operations - 1) + [range(places - 1, places)]
+    chain = (LayoutOperation(f"o{at}", tuple(candidate(at, i) for i in way)) for at, way in enumerate(ways))
+    return LayoutProblem(tuple(chain), {}, {})
+
+
+def test_the_only_choice_in_which_everything_can_be_brought_is_found():
+    """Candidates taken one after the other, the first that can be reached, end where nothing can."""
+    problem = hidden_fit(6)
+    found = Lister(problem, 50).search()
+    assert dict(found.candidates) == {f"o{i}": 3 for i in range(5)} | {"o5": 0}
+    assert choose(problem, QUICK).makespan == choose(problem, QUICK, rough=True).makespan == 5 * 4 + 4
+
+
+def test_nothing_is_found_where_nothing_can_be_brought():
+    *before, last = hidden_fit(6).operations
+    elsewhere = replace(last.candidates[0], steps=(Step((work(1, "main"),), (("o4", "nowhere"),)),))
+    problem = LayoutProblem((*before, replace(last, candidates=(elsewhere,))), {}, {})
+    assert Lister(problem, 50).search() is None
+    assert choose(problem, QUICK).status == "infeasible"
 
 
 def test_a_list_schedule_is_one_of_the_model():

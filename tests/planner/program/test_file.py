@@ -119,7 +119,7 @@ program:
     assert fault.found == f"{2 * 2 * 67108864 // 256 + 4:,} bytes"
     assert fault.wanted == f"at most {512 * 1024:,} bytes"
     # 32 K elements take 64 KB, all data of the TRF, in each of 256 slices
-    assert fault.nearest == "axis K in tiles of 8,388,608"
+    assert fault.nearest == "axis K in 8 tiles of 8,388,608"
 
 
 def test_an_operation_without_a_legal_layout_says_what_stops_it(tmp_path):

@@ -14,13 +14,13 @@ QUICK = PlanOptions(time_limit_seconds=6, alternatives=False)
 DTYPE = "bf16"
 
 
-def written(tmp_path, axes, tensors, statement):
+def written(tmp_path, axes, tensors, *statements):
     *inputs, out = tensors.items()
     listed = {n: {"dtype": DTYPE, "element": e} for n, e in inputs} | {
         out[0]: {"dtype": DTYPE, "element": out[1], "role": "output"}
     }
     path = tmp_path / "program.yaml"
-    path.write_text(yaml.safe_dump({"kernel": "k", "axes": axes, "tensors": listed, "program": [statement]}))
+    path.write_text(yaml.safe_dump({"kernel": "k", "axes": axes, "tensors": listed, "program": list(statements)}))
     return path
 
 
@@ -59,4 +59,54 @@ def test_a_summed_axis_is_not_tiled_and_what_it_needs_is_told(tmp_path):
     assert (fault.rule, fault.op, fault.found) == ("program_does_not_fit", "d", f"{need:,} bytes")
     assert f"{need - 512:,} more" in fault.message
     # 2^14 positions: 64 elements of both operands, 256 bytes, in each slice; 2^15 would leave no room for the result
-    assert fault.nearest == "axis K in tiles of 16,384"
+    assert fault.nearest == "axis K in 64 tiles of 16,384"
+
+
+CHAIN = ("p = exp(x)", "q = sqrt(p)", "r = tanh(q)", "m = max(r -> [R])")
+"""p, q and r take 256 bytes of a slice each at 8,192 rows of 8; while r is made of q, p stays, to be streamed later."""
+ROOMY = Request(settings={"dm.bytes_per_slice": 704, "vrf.bytes_per_slice": 64})
+
+
+def test_a_program_whose_values_do_not_fit_beside_each_other_runs_in_tiles(tmp_path):
+    path = written(tmp_path, {"R": 8192, "C": 8}, {"x": "R, C", "v": "R, C"}, *CHAIN, "v = mul(p, m)")
+    plan = planner.plan(path, ROOMY, PlanOptions(time_limit_seconds=2, alternatives=False))
+    assert plan.verification.ok
+    loop = plan.kernel.ops[-1]
+    stored = next(op for op in loop.ops if op.kind == "dma" and isinstance(op.write, Tile))
+    assert (stored.write.tensor, loop.count) == ("v", 8192 // int(stored.write.tile.removeprefix("R / ")))
+
+
+def test_what_does_not_depend_on_the_tiles_stands_before_the_loop(tmp_path):
+    tensors = {"x": "K", "w": "J, K", "c": "J"}
+    path = written(tmp_path, {"J": 8192, "K": 64}, tensors, "y = exp(x[K])", "c = einsum(y, w -> [J])")
+    plan = planner.plan(path, LITTLE, QUICK)
+    assert plan.verification.ok
+    loop = plan.kernel.ops[-1]
+    before = {op.read for op in plan.kernel.ops[:-1] if op.kind == "dma"}
+    assert "x" in before
+    assert any(op.kind == "dma" and isinstance(op.read, Tile) and op.read.tensor == "w" for op in loop.ops)
+
+
+def test_what_stays_for_later_counts_and_the_fewest_tiles_are_told(tmp_path):
+    """R is summed at the end, so that no loop over its tiles can be made."""
+    statements = (*CHAIN, "v = max(mul(p, m) -> [R])", "w = sum(v -> [])", "t = cast(w, bf16)")
+    path = written(tmp_path, {"R": 8192, "C": 8}, {"x": "R, C", "t": "1 # 4"}, *statements)
+    with pytest.raises(FaultError) as error:
+        planner.plan(path, ROOMY, QUICK)
+    (fault,) = error.value.faults
+    # p, and what r reads and is
+    assert (fault.rule, fault.op, fault.line, fault.found) == ("program_does_not_fit", "r", 8, "768 bytes")
+    assert fault.message.endswith("DM, 64 more than it has, what is made before and read behind it included (p)")
+    assert fault.nearest == "axis R in 2 tiles of 4,096"
+
+
+def test_two_axes_are_cut_where_one_is_not_enough(tmp_path):
+    tensors = {"a": "I, K", "b": "J, K", "c": "I, J"}
+    path = written(tmp_path, {"I": 512, "J": 512, "K": 512}, tensors, "c = einsum(a, b -> [I, J])")
+    with pytest.raises(FaultError) as error:
+        planner.plan(path, LITTLE, QUICK)
+    fault = error.value.faults[0]
+    assert fault.rule == "program_does_not_fit"
+    # c alone is 1,024 bytes of a slice, so K is not enough; one of the operands is as much, so neither I nor J is
+    axes = fault.nearest.removeprefix("axis ").split(", axis ")
+    assert len(axes) == 2, fault.nearest
