@@ -25,7 +25,7 @@ from simulator.checks_cells import (
     travelling_bits,
     unheld,
 )
-from simulator.engines.walks import entry_walk, merged, run_elements
+from simulator.engines.walks import entry_walk, factors, merged, run_elements
 from simulator.facts import Facts, Place
 from simulator.layouts import Layouts
 from simulator.linear import digit_of, evaluate
@@ -44,29 +44,17 @@ def zero_point_without_contraction(facts: Facts) -> Found:
             yield place.broken(message, after[0] if after else "nothing", "contract_outer")
 
 
-def entries_needed(size: int, most: int) -> int | None:
-    """Sequencer entries of at most `most` steps for one of `size`; None where no factors are small enough."""
-    count = 1
-    while size > most:
-        factor = next((n for n in range(most, 1, -1) if size % n == 0), None)
-        if factor is None:
-            return None
-        size //= factor
-        count += 1
-    return count
-
-
 def _walked(facts: Facts) -> Found:
     sequencer = facts.plan.hardware.sequencer
     for place in places_at(facts, "fetch", "commit"):
         settings = place.stage.settings
         entries = merged((*entry_walk(settings, "time"), *entry_walk(settings, "packet")))
-        needed = [entries_needed(size, sequencer.max_entry_size) for size, _ in entries]
+        needed = [factors(size, sequencer.max_entry_size) for size, _ in entries]
         if None in needed:
             largest = max(size for size, _ in entries)
             message = f"an entry of `{place.stage.step}` cannot be split into factors that fit"
             yield place.broken(message, largest, f"at most {sequencer.max_entry_size}", "sequencer_entry_size")
-        count = sum(n or 1 for n in needed)
+        count = sum(len(n or (1,)) for n in needed)
         if count > sequencer.entries:
             message = f"`{place.stage.step}` needs too many sequencer entries"
             yield place.broken(message, count, f"at most {sequencer.entries}", "sequencer_entries")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,13 @@ from simulator.checks_contexts import bank_run
 from simulator.engines.contraction import time_groups
 from simulator.engines.fetch import adapted_bits, read_bytes_of, walk_steps
 from simulator.engines.snoop import Wanted, custom, expand, regular
-from simulator.engines.walks import entry_walk, merged, run_elements
+from simulator.engines.walks import entry_walk, factors, merged, run_elements
 from simulator.facts import Broken, Facts, Place
 from simulator.memories import Walk
 from simulator.values import Bits
 
 Derived = Iterator[tuple[str, Any]]
+_ENTRY = re.compile(r"(\d{1,12}):(\d{1,12})")
 
 
 def settings_mismatch(facts: Facts) -> Iterator[Broken]:
@@ -104,11 +107,29 @@ def _fetch(place: Place) -> Derived:
     yield "read_bytes", own
     yield "reads_per_packet", max(1, walk_steps(packet) * bits // 8 // own)
     yield "bank_run", bank_run(place.stage, own, entry.dtype, place.facts.plan.hardware)
-    yield "entries", _texts((*time, *packet))
+    yield "entries", _entries(place, (*time, *packet))
 
 
 def _texts(walk: Walk) -> list[str]:
-    return [f"{size}:{stride}" for size, stride in merged(walk)] or ["1:1"]
+    return [f"{size}:{stride}" for size, stride in walk] or ["1:1"]
+
+
+def _entries(place: Place, walk: Walk) -> list[str]:
+    """A sequencer's entries; what is too large for one is split, and the plan says how."""
+    whole, most = merged(walk), place.hardware.sequencer.max_entry_size
+    split = [factors(size, most) or (size,) for size, _ in whole]
+    stated = list(map(str, place.stage.settings.get("entries") or ()))
+    read = [m for m in map(_ENTRY.fullmatch, stated) if m]
+    told = tuple((int(m[1]), int(m[2])) for m in read) if len(read) == len(stated) else ()
+    fits = len(told) == sum(map(len, split)) and all(1 < size <= most for size, _ in told)
+    if fits and len(told) > len(whole) and merged(told) == whole:
+        return stated
+    return _texts(tuple(e for sizes, (_, stride) in zip(split, whole, strict=True) for e in _spread(sizes, stride)))
+
+
+def _spread(sizes: tuple[int, ...], stride: int) -> Walk:
+    """One entry as several, outermost first."""
+    return tuple((size, stride * prod(sizes[i + 1 :])) for i, size in enumerate(sizes))
 
 
 def _switch(place: Place) -> Derived:
@@ -194,7 +215,7 @@ def _commit(place: Place) -> Derived:
     yield "write_bytes", own
     yield "writes_per_packet", max(1, trimmed * bits // 8 // own)
     yield "bank_run", bank_run(place.stage, own, place.stage.dtype, hardware)
-    yield "entries", _texts((*time, *packet))
+    yield "entries", _entries(place, (*time, *packet))
 
 
 def _dma(place: Place) -> Derived:

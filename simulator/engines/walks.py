@@ -42,3 +42,15 @@ def merged(walk: Walk) -> list[tuple[int, int]]:
         else:
             out.insert(0, (size, stride))
     return out
+
+
+def factors(size: int, most: int) -> tuple[int, ...] | None:
+    """A size as few factors of at most `most`, the small one first; None where no factors are small enough."""
+    out: tuple[int, ...] = ()
+    while size > most:
+        factor = next((n for n in range(most, 1, -1) if size % n == 0), None)
+        if factor is None:
+            return None
+        out = (factor, *out)
+        size //= factor
+    return (size, *out)

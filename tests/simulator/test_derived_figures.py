@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+import planner
 from models.plan import Plan
 from models.presets.load import load_hardware
 from planner.engines.bank_contention import reads_of
@@ -88,6 +89,56 @@ def test_what_a_store_says_of_the_file_is_named(key, value, product):
 @pytest.mark.parametrize(("key", "value"), [("run_bytes", 7), ("simulated_requests", 7), ("shared", 7)])
 def test_what_a_transfer_was_counted_from_is_named(key, value, product):
     assert "settings_mismatch" in named(changed(product, "dma", key, value))
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    """Reads 4 x 256 elements in a row by entries of at most 64 steps."""
+    path = tmp_path_factory.mktemp("split") / "kernel.yaml"
+    path.write_text("""
+kernel: copied
+axes: {P: 64, A: 4, B: 256}
+tensors:
+  x: {dtype: i8, element: "P, A, B"}
+  y: {dtype: i8, element: "P, A, B", role: output}
+ops:
+  - {dma: load, read: x, write: x_dm, slice: P, element: "A, B"}
+  - pass: copy
+    read: x_dm
+    steps:
+      - fetch: {time: "A, B / 32", packet: "B % 32"}
+      - collect
+      - commit: {write: y_dm, element: "A, B"}
+  - {dma: store, read: y_dm, write: y}
+""")
+    request = planner.Request(settings={"sequencer.max_entry_size": 64})
+    return planner.plan(path, request, planner.PlanOptions(alternatives=False))
+
+
+def test_an_entry_that_is_too_large_may_be_split(split):
+    assert split.verification.ok, split.verification.violations
+    (fetch,) = [s for p in split.programs.values() for s in p if s.step == "fetch"]
+    sizes = [int(e.split(":")[0]) for e in fetch.settings["entries"]]
+    assert (len(sizes), max(sizes) <= 64, np.prod(sizes)) == (2, True, 1024)
+    # any two factors will do
+    assert not named(changed(split, "fetch", "entries", ["32:32", "32:1"]))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ["1024:1"],
+        ["16:64", "64:2"],
+        ["16:32", "64:1"],
+        ["8:128", "2:64", "64:1"],
+        ["8:128", "128:1"],
+        ["16:64"],
+        ["16:64", "x:1"],
+        [],
+    ],
+)
+def test_entries_of_another_walk_are_named(value, split):
+    assert "settings_mismatch" in named(changed(split, "fetch", "entries", value))
 
 
 @pytest.mark.parametrize(("key", "value"), [("time", "A, A"), ("time", "nonsense ["), ("packet", "1 # 8")])
