@@ -114,6 +114,7 @@ class _Builder:
         self.faults: list[Fault] = []
         self.warnings: list[Fault] = list(source.faults)
         self.paths: dict[str, SourcePath] = {}
+        self._transfers: dict[object, Outcome] = {}
         self._verdicts: dict[SourcePath, tuple[list[TensorLayout | None], Any]] = {}
 
     def run(self) -> Built:
@@ -183,7 +184,7 @@ class _Builder:
         outcome = self._once(
             step,
             [op.read, op.write],
-            lambda: dma.law(self.ground, source, target, read_tile=_tile(op.read), write_tile=_tile(op.write)),
+            lambda: self._transfer_law(op, source, target),
         )
         if not outcome.ok:
             return
@@ -192,6 +193,17 @@ class _Builder:
         self.operations.append(Operation(step.name, op.name, "dma", (mode,), step.iteration))
         self._reads(step, op.read)
         self._writes(step, op.write, target)
+
+    def _transfer_law(self, op: DmaOp, source: TensorLayout, target: TensorLayout) -> Outcome:
+        """The verdict on a transfer, of those that differ in the names of their tensors alone once for all."""
+        read, write = _tile(op.read), _tile(op.write)
+        cuts = tuple(None if t is None else (t.tile, t.length, t.start) for t in (read, write))
+        key = (replace(source, name=""), replace(target, name=""), cuts)
+        known = self._transfers.get(key)
+        if known is None or not known.ok:
+            known = dma.law(self.ground, source, target, read_tile=read, write_tile=write)
+            self._transfers[key] = known
+        return replace(known, settings=known.settings | {"read": source.name, "write": target.name})
 
     def _reshape(self, step: Step, op: ReshapeOp) -> None:
         if not self._known([op.of]):

@@ -19,10 +19,12 @@ def chain(problem: Problem, ops: tuple[PlannedOp, ...], memory: tuple[MemoryEntr
     if not ops:
         return ()
     by_name = {o.name: o for o in ops}
+    buffers = {b.name: b for b in problem.buffers}
+    freed = [(entry, _last_user(buffers.get(entry.tensor), by_name, entry)) for entry in memory if not entry.shares]
     links: list[ChainLink] = []
     op: PlannedOp | None = max(ops, key=lambda o: (o.end, o.name))
     while op is not None:
-        link = _link(problem, by_name, memory, op)
+        link = _link(problem, by_name, freed, op)
         links.append(link)
         op = by_name.get(link.on)
     return tuple(reversed(links))
@@ -38,9 +40,13 @@ def adds_up(links: tuple[ChainLink, ...]) -> bool:
     return all(b.on == a.op and b.start == a.end + b.wait_cycles for a, b in pairwise(links))
 
 
-def _link(problem: Problem, ops: dict[str, PlannedOp], memory: tuple[MemoryEntry, ...], op: PlannedOp) -> ChainLink:
+Freed = list[tuple[MemoryEntry, str | None]]
+"""Places of a memory, each with the operation that ends its life."""
+
+
+def _link(problem: Problem, ops: dict[str, PlannedOp], freed: Freed, op: PlannedOp) -> ChainLink:
     """What an operation waited for: the latest of all reasons; among equals the one with the longest history."""
-    reasons = [*_edges(problem, ops, op), *_resources(ops, op), *_loads(ops, op), *_places(problem, ops, memory, op)]
+    reasons = [*_edges(problem, ops, op), *_resources(ops, op), *_loads(ops, op), *_places(problem, freed, op)]
     if not reasons:
         wait = op.start - problem.hardware.kernel.first_start_cycles
         return ChainLink(op=op.name, start=op.start, end=op.end, why="frame", wait_cycles=wait)
@@ -75,22 +81,17 @@ def _loads(ops: dict[str, PlannedOp], op: PlannedOp) -> Iterator[Reason]:
             yield other.end, "bitmap_load", other.name, ""
 
 
-def _places(
-    problem: Problem, ops: dict[str, PlannedOp], memory: tuple[MemoryEntry, ...], op: PlannedOp
-) -> Iterator[Reason]:
+def _places(problem: Problem, freed: Freed, op: PlannedOp) -> Iterator[Reason]:
     """Room in a register file or memory that was freed when an earlier instance's life ended."""
-    mine = [b for b in problem.buffers if op.name in b.writers and not b.shares]
-    for buffer in mine:
-        for entry in memory:
-            if entry.file != buffer.file or entry.tensor == buffer.name or entry.end > op.start or entry.shares:
+    for buffer in (b for b in problem.buffers if op.name in b.writers and not b.shares):
+        for entry, last in freed:
+            if entry.file != buffer.file or entry.tensor == buffer.name or entry.end > op.start:
                 continue
-            last = _last_user(problem, ops, entry)
             if last is not None and _contend(buffer, entry):
                 yield entry.end, _FILE_REASON[entry.file], last, entry.tensor
 
 
-def _last_user(problem: Problem, ops: dict[str, PlannedOp], entry: MemoryEntry) -> str | None:
-    buffer = next((b for b in problem.buffers if b.name == entry.tensor), None)
+def _last_user(buffer: Buffer | None, ops: dict[str, PlannedOp], entry: MemoryEntry) -> str | None:
     users = [u for u in (*buffer.writers, *buffer.readers) if u in ops] if buffer else []
     return next((u for u in users if ops[u].end == entry.end), None)
 

@@ -41,14 +41,15 @@ class _Search:
         names = list(self.model.chosen)
         if len(names) <= AT_ONCE_UP_TO:
             self.last = self._solved(self.model.cp, 1.0)
-            return
+            if self.best or self.interrupted or self.last.status == cp_model.INFEASIBLE:
+                return
         self._listed()
         windows = list(_windows(names)) if self.best and not rough else []
         for window in windows:
             if not self.interrupted:
                 taken = self._taken()
                 self._fixed({n: taken[n] for n in names if n not in window}, LOCAL_SHARE / len(windows))
-        if not self.best or (len(names) <= WHOLE_UP_TO and not rough):
+        if self.last is None and (not self.best or (len(names) <= WHOLE_UP_TO and not rough)):
             self.last = self._solved(self.model.cp, 1.0 - FIRST_SHARE - LOCAL_SHARE)
 
     def _listed(self) -> None:

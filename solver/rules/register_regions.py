@@ -66,13 +66,25 @@ def all_at_once(index: Index, places: list[Place]) -> dict[str, tuple[str, int]]
 
 def first_free(index: Index, place: Place, taken: list[tuple[int, int]]) -> tuple[str, int] | None:
     """The first address mode and row where a place meets no taken rows."""
+    runs = _runs(taken)
     for region in options(index, place):
         low, high = index.rows(region)
-        for row in sorted({low, *(end for _, end in taken if low <= end)} if region != "full" else {low}):
+        for row in (low,) if region == "full" else (low, *(end for _, end in runs if end > low)):
             first, last = index.taken_rows(region, row, place.size)
-            if row + place.size <= high and all(last <= s or e <= first for s, e in taken):
+            if row + place.size <= high and all(last <= s or e <= first for s, e in runs):
                 return region, row
     return None
+
+
+def _runs(taken: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Taken rows in order, those that touch or meet as one: a place that is free begins at the end of a run."""
+    out: list[tuple[int, int]] = []
+    for first, last in sorted(taken):
+        if out and first <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], last))
+        else:
+            out.append((first, last))
+    return out
 
 
 def _cumulative(model: cp_model.CpModel, variables: Variables, places: list[Place], slots: int) -> None:
