@@ -79,7 +79,8 @@ class WhyNot:
         if finder.options(node):
             return None
         rules = ", ".join(f"{rule} ({n})" for rule, n in sorted(finder.refused.items(), key=lambda r: -r[1]))
-        message = f"none of {finder.asked} layouts is legal"
+        none = "no layout that is searched has its result where the file states it"
+        message = f"none of {finder.asked} layouts is legal" if finder.asked else none
         fault = Fault(rule="program_no_layout", message=message, found=rules, wanted="a legal layout")
         return self._at(node, fault)
 

@@ -117,9 +117,10 @@ class Finder:
     def row_option(self, node: Rows, layout: RowLayout) -> Option | None:
         """A layout with its prices; None where it is not legal, or not the one that the file states."""
         made = rows_passes.fragment(node, layout, self.laws.hardware)
-        if made is None or not self._stated(node.statement, made[1]):
+        if made is None:
+            self._refuse_at_once()
             return None
-        return self._judged(*made, node.out)
+        return self._judged(*made, node.out) if self._stated(node.statement, made[1]) else None
 
     def _judged(self, made: Fragment, gives: DmPlace, out: Value) -> Option | None:
         self.asked += 1
@@ -144,6 +145,10 @@ class Finder:
             self._refuse("store")
             return None
         return Option(made, gives, loads, cycles, endings)
+
+    def _refuse_at_once(self) -> None:
+        self.asked += 1
+        self._refuse("no whole packets or writes")
 
     def _refuse(self, rule: str) -> None:
         self.refused[rule] = self.refused.get(rule, 0) + 1
@@ -205,7 +210,10 @@ class Finder:
         asked = 0
         while heap and asked < self.most_asked:
             _, _, tiling = heapq.heappop(heap)
-            for mode, gives in results(spec, tiling, hardware):
+            found_results = list(results(spec, tiling, hardware))
+            if not found_results:
+                self._refuse_at_once()
+            for mode, gives in found_results:
                 if not self._stated(node.statement, gives):
                     continue
                 for pair in self._pairs(tiling):

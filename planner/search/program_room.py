@@ -93,11 +93,16 @@ def may_have_room(node: Node, sizes: Mapping[str, int], hardware: Hardware, besi
     return bool((in_dm & in_trf).any())
 
 
-def _least_bytes(node: Einsum, value: Value, sizes: Mapping[str, int], shares: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A slice's bytes of a tensor, at least, for each row of shares."""
+def _least_bytes(
+    node: Einsum, value: Value, sizes: Mapping[str, int], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A slice's bytes of a tensor, at least, for each row of shares: floats, which huge axes do not overflow."""
     kinds = [[a for a in value.axes if _kind(node, a) == kind] for kind in range(len(_KINDS))]
-    parts = [-(-prod(sizes[a] for a in axes) // shares[:, kind]) for kind, axes in enumerate(kinds) if axes]
-    return np.prod(parts, axis=0, dtype=np.int64) * bytes_of(value.dtype) if parts else np.full(len(shares), 1)
+    total = np.full(len(shares), float(bytes_of(value.dtype)))
+    for kind, axes in enumerate(kinds):
+        if axes:
+            total *= np.ceil(float(prod(sizes[a] for a in axes)) / shares[:, kind])
+    return total
 
 
 _KINDS = (("left", "right", "out"), ("left", "out"), ("right", "out"), ("left", "right"))
@@ -110,12 +115,12 @@ def _kind(node: Einsum, axis: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def _shares(slices: int, clusters: int) -> NDArray[np.int64]:
+def _shares(slices: int, clusters: int) -> NDArray[np.float64]:
     """Every way to share slices and clusters among the four kinds: powers of two; no clusters for what is summed."""
     powers = [1 << k for k in range(slices.bit_length())]
     found = [s for s in product(powers, repeat=len(_KINDS)) if prod(s) <= slices]
     over = [tuple(n * (clusters if i == c else 1) for i, n in enumerate(s)) for s in found for c in range(3)]
-    return np.array(over, dtype=np.int64)
+    return np.array(over, dtype=np.float64)
 
 
 def _bytes(values: Iterable[Value], sizes: Mapping[str, int], hardware: Hardware) -> int:

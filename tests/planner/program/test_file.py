@@ -134,7 +134,9 @@ program:
 """)
     with pytest.raises(FaultError) as error:
         planner.plan(path, options=QUICK)
-    assert error.value.faults[0].rule == "program_no_layout"
+    fault = error.value.faults[0]
+    assert fault.rule == "program_no_layout"
+    assert fault.found
 
 
 def test_the_schema_knows_programs():

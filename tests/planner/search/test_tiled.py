@@ -110,3 +110,13 @@ def test_two_axes_are_cut_where_one_is_not_enough(tmp_path):
     # c alone is 1,024 bytes of a slice, so K is not enough; one of the operands is as much, so neither I nor J is
     axes = fault.nearest.removeprefix("axis ").split(", axis ")
     assert len(axes) == 2, fault.nearest
+
+
+def test_axes_beyond_all_memory_are_refused_with_numbers(tmp_path):
+    sizes = dict.fromkeys("IJK", 1 << 31)
+    tensors = {"a": "I, K", "b": "J, K", "c": "I, J"}
+    with pytest.raises(FaultError) as error:
+        planner.plan(written(tmp_path, sizes, tensors, "c = einsum(a, b -> [I, J])"), options=QUICK)
+    rules = {fault.rule for fault in error.value.faults}
+    assert rules <= {"program_does_not_fit", "dma_hbm_size"}
+    assert rules
