@@ -88,7 +88,7 @@ def layers_of(count, other=0):
     axes = {"R": 64, "C": 128}
     text = yaml.safe_dump({"kernel": "k", "axes": axes, "tensors": tensors, "program": statements})
     source = read_kernel_text(text)
-    return ProgramSearch(source.kernel, list(source.program), HARDWARE, Options(2))
+    return ProgramSearch(source.kernel, list(source.program), HARDWARE, Options(1))
 
 
 def windows_of(monkeypatch, count):
@@ -101,7 +101,7 @@ def windows_of(monkeypatch, count):
     )
     one = layers_of(count)  # each window has a second
     finder = Alike(Finder(one.laws, one.hbm, one.outputs, most=3))
-    chosen = Together(one, {node.out.name: finder.options(node) for node in one.nodes}, 2).run()
+    chosen = Together(one, {node.out.name: finder.options(node) for node in one.nodes}, 1).run()
     assert chosen is not None
     return chosen, asked
 

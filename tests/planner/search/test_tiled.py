@@ -11,6 +11,7 @@ from planner.export import write_kernel
 
 LITTLE = Request(settings={"dm.bytes_per_slice": 512})
 QUICK = PlanOptions(time_limit_seconds=6, alternatives=False)
+QUICKER = PlanOptions(time_limit_seconds=2, alternatives=False)
 DTYPE = "bf16"
 
 
@@ -69,7 +70,7 @@ ROOMY = Request(settings={"dm.bytes_per_slice": 704, "vrf.bytes_per_slice": 64})
 
 def test_a_program_whose_values_do_not_fit_beside_each_other_runs_in_tiles(tmp_path):
     path = written(tmp_path, {"R": 8192, "C": 8}, {"x": "R, C", "v": "R, C"}, *CHAIN, "v = mul(p, m)")
-    plan = planner.plan(path, ROOMY, PlanOptions(time_limit_seconds=2, alternatives=False))
+    plan = planner.plan(path, ROOMY, QUICKER)
     assert plan.verification.ok
     loop = plan.kernel.ops[-1]
     stored = next(op for op in loop.ops if op.kind == "dma" and isinstance(op.write, Tile))
@@ -79,7 +80,7 @@ def test_a_program_whose_values_do_not_fit_beside_each_other_runs_in_tiles(tmp_p
 def test_what_does_not_depend_on_the_tiles_stands_before_the_loop(tmp_path):
     tensors = {"x": "K", "w": "J, K", "c": "J"}
     path = written(tmp_path, {"J": 8192, "K": 64}, tensors, "y = exp(x[K])", "c = einsum(y, w -> [J])")
-    plan = planner.plan(path, LITTLE, QUICK)
+    plan = planner.plan(path, LITTLE, QUICKER)
     assert plan.verification.ok
     loop = plan.kernel.ops[-1]
     before = {op.read for op in plan.kernel.ops[:-1] if op.kind == "dma"}
