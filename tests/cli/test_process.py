@@ -46,6 +46,26 @@ def test_an_interrupt_leaves_the_best_plan_so_far(tmp_path, number, behaviour, m
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_an_interrupt_of_a_layout_search_leaves_a_plan(tmp_path):
+    """Statements whose layouts are being chosen: each one's own best so far makes a kernel, which is planned."""
+    kernel, file = ROOT / "examples" / "programs" / "attention_head.yaml", tmp_path / "p.json"
+    command = [sys.executable, "-c", "from cli.app import main; main()", "plan", kernel, "-o", file]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while "choosing layouts" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=100)
+    assert process.returncode == 130
+    found = Plan.model_validate_json(file.read_text(encoding="utf-8"))
+    # The kernel's own schedule may well be proved at once; the choice of the kernel is not, and the note says so.
+    (note,) = [n.text for n in found.notes if n.topic == "layout_search"]
+    assert found.makespan_cycles
+    assert "no choice of these is below" in note or "stopped before any choice" in note
+    assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_a_second_interrupt_ends_at_once(tmp_path):
     process = start("stubborn", "-o", tmp_path / "p.json")
     process.send_signal(signal.SIGINT)
